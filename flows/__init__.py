@@ -1,0 +1,1 @@
+"""What runs, when, and on whose behalf: the command, the steps of a sync, and their orchestration."""

@@ -1,0 +1,78 @@
+"""One sync of a home at a time: an operating-system lock, with its owner written beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+LOCK = "sync.lock"
+OWNER = "sync.lock.owner"
+
+
+class HomeBusy(Exception):
+    """Another process holds the home."""
+
+
+@contextmanager
+def holding(home: Path, what: str, timeout_s: float) -> Iterator[None]:
+    """Hold the home's lock. Waits at most `timeout_s` seconds, then raises `HomeBusy`, which says who holds it.
+
+    The lock falls with its process, however that ends; what is written beside it only tells.
+    """
+    lock = FileLock(home / LOCK)
+    try:
+        lock.acquire(timeout=timeout_s)
+    except Timeout:
+        raise HomeBusy(f"{home} is in use by {owner_text(home)}; waited {timeout_s:g} s, nothing was changed") from None
+    try:
+        _write_owner(home, what)
+        yield
+    finally:
+        (home / OWNER).unlink(missing_ok=True)
+        lock.release()
+
+
+def _write_owner(home: Path, what: str) -> None:
+    owner = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "what": what,
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    (home / OWNER).write_text(json.dumps(owner), encoding="utf-8")
+
+
+def owner(home: Path) -> dict[str, str | int] | None:
+    """Return who holds the home's lock now, None when nobody does."""
+    lock = FileLock(home / LOCK)
+    if not (home / LOCK).exists():
+        return None
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return _read_owner(home)
+    lock.release()
+    return None
+
+
+def _read_owner(home: Path) -> dict[str, str | int]:
+    try:
+        read: dict[str, str | int] = json.loads((home / OWNER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {"what": "another process"}
+    return read
+
+
+def owner_text(home: Path) -> str:
+    """Say in words who holds the lock."""
+    held = _read_owner(home)
+    if "pid" not in held:
+        return str(held["what"])
+    return f"`{held['what']}` (process {held['pid']} on {held['host']}, since {held['since']})"

@@ -1,0 +1,98 @@
+"""The report of a sync: the one record that the command prints, the archive keeps, and the artifact shows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from scrapers.contract import Drift, Reject
+
+EXIT_CODES = {"complete": 0, "partial": 3, "failed": 1}
+SHOWN = 20
+
+
+@dataclass(slots=True)
+class Report:
+    """What one sync of one source did. `bytes` are as received; `inserted` and `unchanged` count rows by table."""
+
+    sync_id: int
+    source: str
+    status: str
+    started_at: datetime
+    finished_at: datetime | None = None
+    base_url: str = ""
+    resumed: bool = False
+    dry_run: bool = False
+    synthetic: bool = False
+    requests: int = 0
+    not_modified: int = 0
+    bytes: int = 0
+    discovered: dict[str, int] = field(default_factory=dict)
+    inserted: dict[str, int] = field(default_factory=dict)
+    unchanged: dict[str, int] = field(default_factory=dict)
+    rejects: list[Reject] = field(default_factory=list)
+    drift: list[Drift] = field(default_factory=list)
+    reviews: list[dict[str, str]] = field(default_factory=list)
+    incomplete: list[str] = field(default_factory=list)
+    warehouse: str = ""
+    error: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of a sync that ended so: 0 complete, 3 in part, 1 failed."""
+        return EXIT_CODES[self.status]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-shaped data, times as ISO 8601 UTC text."""
+        data = asdict(self)
+        data["started_at"] = self.started_at.isoformat()
+        data["finished_at"] = self.finished_at.isoformat() if self.finished_at else None
+        return data
+
+    def sentence(self) -> str:
+        """Say in one sentence what came of it."""
+        if self.status == "failed":
+            return f"{self.source}: failed, nothing was changed. {self.error}"
+        found = self.discovered
+        new = {table: count for table, count in self.inserted.items() if count}
+        what = ", ".join(f"{new[table]:,} {table.replace('_', ' ')}" for table in NEWS if table in new) or "nothing new"
+        state = {"complete": "complete", "partial": "done in part"}[self.status] + (" (dry run)" if self.dry_run else "")
+        return (
+            f"{self.source}: {state}. Read {found.get('kernels', 0):,} kernels and {found.get('submissions', 0):,}"
+            f" submissions with {self.requests:,} requests ({self.not_modified:,} unchanged). New: {what}."
+        )
+
+    def markdown(self) -> str:
+        """Render the report for people, as markdown. Upstream text stands only in code spans."""
+        lines = [f"# Sync {self.sync_id} of {self.source}: {self.status}", "", _code_free(self.sentence()), ""]
+        if any(self.inserted.values()):
+            lines += ["| table | new | there before |", "| --- | ---: | ---: |"]
+            lines += [
+                f"| {table} | {count} | {self.unchanged.get(table, 0)} |" for table, count in self.inserted.items() if count
+            ]
+            lines.append("")
+        lines += _section("Could not be used", [f"{_code(one.locator)}: {_code(one.reason)}" for one in self.rejects])
+        lines += _section("Incomplete listings", [_code(locator) for locator in self.incomplete])
+        lines += _section("For review", [f"{one['reason']}: {_code(one['subject'])} {_code(one['detail'])}" for one in self.reviews])
+        lines += _section("Drift", [f"{_code(one.path)}: {one.change} ({one.count} times)" for one in self.drift])
+        return "\n".join(lines)
+
+
+NEWS = ("operations", "runs", "submission_versions", "lifecycle", "metadata_versions", "submission_renames", "reviews")
+
+
+def _section(title: str, items: list[str]) -> list[str]:
+    if not items:
+        return []
+    more = [f"- … and {len(items) - SHOWN} more"] if len(items) > SHOWN else []
+    return [f"## {title} ({len(items)})", "", *(f"- {item}" for item in items[:SHOWN]), *more, ""]
+
+
+def _code(text: str) -> str:
+    plain = "".join(char if char.isprintable() else " " for char in text).replace("`", "'")
+    return f"`{plain}`"
+
+
+def _code_free(text: str) -> str:
+    return "".join(char if char.isprintable() and char not in "`<>[]" else " " for char in text)

@@ -1,0 +1,65 @@
+"""One settings object: flags over environment (`KIX_…`) over `kix.toml` in the home over defaults."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_data_path
+from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+
+def default_home() -> Path:
+    """Return `KIX_HOME`, else kix's folder in the platform's user data directory."""
+    return Path(os.environ["KIX_HOME"]) if os.environ.get("KIX_HOME") else user_data_path("kix")
+
+
+class Settings(BaseSettings):
+    """What an operator can set. Times in seconds, sizes in bytes."""
+
+    model_config = SettingsConfigDict(env_prefix="KIX_", extra="forbid", frozen=True, env_ignore_empty=True)
+
+    home: Path = Field(default_factory=default_home, description="Folder of the archive and the warehouse")
+    sources: tuple[str, ...] = Field((), description='Sources that `kix sync` reads when none is named: JSON, ["a"]')
+    contact: str = Field("", description="Address or page that tells a source's operator who is asking")
+    connections: PositiveInt | None = Field(None, description="Connections to a host at once")
+    requests_per_s: PositiveFloat | None = Field(None, description="Requests a second to a host; loopback is unpaced")
+    max_body_bytes: PositiveInt = Field(64 * 1024 * 1024, description="Largest answer, after decompression")
+    max_expansion: PositiveInt = Field(200, description="Largest ratio of an answer to what was received of it")
+    max_redirects: int = Field(3, ge=0, description="Redirects followed for one answer")
+    connect_timeout_s: PositiveFloat = 10.0
+    read_timeout_s: PositiveFloat = Field(20.0, description="Longest silence within an answer")
+    answer_timeout_s: PositiveFloat = Field(60.0, description="Longest time for one whole answer")
+    attempts: PositiveInt = Field(6, description="Tries for one answer")
+    retry_timeout_s: PositiveFloat = Field(300.0, description="Longest time for all tries of one answer")
+    max_wait_s: PositiveFloat = Field(30.0, description="Longest wait between tries; a longer Retry-After ends them")
+    lock_timeout_s: float = Field(60.0, ge=0, description="How long a sync waits for another one of the same home")
+    memory_limit: str = Field("1GB", description="DuckDB's memory during a load; what does not fit goes to disk")
+    sql_timeout_s: PositiveFloat = Field(30.0, description="Longest time for one `kix sql`")
+    sql_memory_mb: PositiveInt = Field(1024, description="Memory for one `kix sql`, MiB")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Order the sources: flags, environment, the home's `kix.toml`."""
+        home = Path(init_settings().get("home") or default_home())
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=home / "kix.toml")
+
+
+def load_settings(home: Path | None = None) -> Settings:
+    """Read the settings; `home` is the flag's. Raises `pydantic.ValidationError` naming the setting and the value."""
+    given: dict[str, Any] = {} if home is None else {"home": home}
+    return Settings(**given)

@@ -1,0 +1,295 @@
+"""The steps of a source's sync, in order, free of Prefect. The command runs them directly, a flow as tasks.
+
+    read the index → fetch the kernels, batch by batch → load (parse, map, stage, commit in a copy) → publish
+
+Steps hand each other references into the archive, never payloads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Protocol, TypeVar
+
+import flows.sample
+from flows.lock import holding
+from flows.registry import Source
+from flows.report import Report
+from flows.settings import Settings
+from scrapers.archive import Archive, Offline, SyncRecord
+from scrapers.contract import Entry, Fetch, Index, Part, Scope, merge_drift
+from scrapers.errors import SyncFailed
+from scrapers.http import Client, Limits, Traffic, paced
+from transforms.bundle import Bundle
+from warehouse.connection import WarehouseError, Working, published_path
+from warehouse.load import KnownListing, Loaded, Loader
+from warehouse.query import synced_as
+
+BATCH = 50
+"""Kernels a step fetches: large enough that a step's own cost does not count, small enough to be retried."""
+
+STAGE_ROWS = 20_000
+
+Result = TypeVar("Result")
+
+
+class Step(Protocol):
+    """Runs one named step; `retries` says how often it may be repeated when it fails."""
+
+    def __call__(self, name: str, work: Callable[[], Awaitable[Result]], *, retries: int = 0) -> Awaitable[Result]:
+        """Run `work` and return what it returns."""
+        ...
+
+
+class Progress(Protocol):
+    """Is told how far a sync is."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Take note: `done` of `total` in this stage."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a sync is asked to do. `mode` is normal, full (no revalidation), offline or sample."""
+
+    scope: Scope = field(default_factory=Scope)
+    base_url: str | None = None
+    mode: str = "normal"
+    dry_run: bool = False
+
+
+async def directly(_name: str, work: Callable[[], Awaitable[Result]], *, retries: int = 0) -> Result:  # noqa: ARG001
+    """Run a step as it is: the client retries what is worth retrying."""
+    return await work()
+
+
+def silent(_stage: str, _done: int, _total: int) -> None:
+    """Show no progress."""
+
+
+async def sync(
+    source: Source,
+    request: Request,
+    settings: Settings,
+    *,
+    step: Step = directly,
+    progress: Progress = silent,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Report:
+    """Sync one source of one home: scrape, transform, load, publish. Returns the report, also of a failed sync.
+
+    Raises `HomeBusy` when another sync holds the home. Nothing is published by a sync that fails or is interrupted.
+    """
+    settings.home.mkdir(parents=True, exist_ok=True)
+    with (
+        holding(settings.home, f"kix sync {source.policy.slug}", settings.lock_timeout_s),
+        Archive(settings.home / "archive.sqlite") as archive,
+    ):
+        run = _SyncRun(source, request, settings, archive, progress, now)
+        try:
+            await run.run(step)
+        except (SyncFailed, WarehouseError) as error:
+            run.report.status, run.report.error = "failed", str(error)
+        run.close()
+        return run.report
+
+
+class _SyncRun:
+    """One sync's state on its way through the steps."""
+
+    def __init__(
+        self,
+        source: Source,
+        request: Request,
+        settings: Settings,
+        archive: Archive,
+        progress: Progress,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._source = source
+        self._request = request
+        self._settings = settings
+        self._archive = archive
+        self._progress = progress
+        self._now = now
+        policy = source.policy
+        sample = request.mode == "sample"
+        self._base_url = (flows.sample.BASE_URL if sample else request.base_url or policy.base_url).rstrip("/")
+        flows.sample.check_not_mixed(archive, synthetic=sample)
+        self._record = self._open()
+        self._traffic = Traffic()
+        self._parts: list[Part] = []
+        self._index: Index | None = None
+        self._bundle = Bundle()
+        self.report = Report(
+            self._record.sync_id, policy.slug, "failed", self._record.started_at, base_url=self._base_url,
+            resumed=self._record.resumed, dry_run=request.dry_run, synthetic=sample,
+            warehouse=str(published_path(settings.home)),
+        )  # fmt: skip
+
+    def _open(self) -> SyncRecord:
+        mode = "dry-run" if self._request.dry_run else self._request.mode
+        arguments = (self._source.policy.slug, self._base_url, self._request.scope, mode, self._now(), version("kix"))
+        record = self._archive.open_sync(*arguments)
+        published = synced_as(self._settings.home, record.sync_id)
+        if published is None:
+            return record
+        # It was killed between publishing and writing so down.
+        self._archive.close_sync(record.sync_id, published, self._now(), {})
+        return self._archive.open_sync(*arguments)
+
+    async def run(self, step: Step) -> None:
+        """Run the steps in order."""
+        slug = self._source.policy.slug
+        async with self._fetching() as fetch:
+            self._index = await step(f"read the index of {slug}", lambda: self._read_index(fetch), retries=1)
+            entries = self._index.entries
+            for start in range(0, len(entries), BATCH):
+                batch = entries[start : start + BATCH]
+                name = f"fetch kernels {start + 1} to {start + len(batch)} of {len(entries)}"
+                self._parts += await step(name, lambda batch=batch: self._fetch(fetch, batch), retries=1)  # type: ignore[misc]
+        await step("load", self._load_and_publish)
+
+    @asynccontextmanager
+    async def _fetching(self) -> AsyncIterator[Fetch]:
+        request, settings = self._request, self._settings
+        if request.mode == "sample":
+            flows.sample.put_into(self._archive, self._record.sync_id, self._now())
+        if request.mode in ("offline", "sample"):
+            yield Offline(self._archive, self._record.sync_id)
+            return
+        async with Client(
+            paced(self._source.policy, settings.connections, settings.requests_per_s),
+            self._archive,
+            self._record.sync_id,
+            user_agent=user_agent(settings),
+            base_url=request.base_url,
+            limits=limits(settings),
+            revalidate=request.mode != "full",
+            resumed=self._record.resumed,
+            now=self._now,
+        ) as client:
+            self._traffic = client.traffic
+            yield client
+
+    async def _read_index(self, fetch: Fetch) -> Index:
+        return await self._source.read_index(fetch, self._base_url, self._request.scope)
+
+    async def _fetch(self, fetch: Fetch, batch: tuple[Entry, ...]) -> list[Part]:
+        total = len(self._index.entries) if self._index else 0
+        done = len(self._parts)
+
+        async def one(entry: Entry) -> Part:
+            nonlocal done
+            part = await self._source.read_part(fetch, self._base_url, entry)
+            done += 1
+            self._progress("fetching", done, total)
+            return part
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(entry)) for entry in batch]
+        return [task.result() for task in tasks]
+
+    async def _load_and_publish(self) -> Loaded:
+        self._archive.checkpoint()
+        working = Working(self._settings.home, self._settings.memory_limit)
+        try:
+            loader = Loader(working.connection, self._record)
+            known = loader.known_listings()
+            done = 0
+            for bundle in self._bundles(known):
+                loader.add(bundle)
+                self._bundle.rejects += bundle.rejects
+                self._bundle.drift += bundle.drift
+                done += len(bundle.rows["listings"])
+                self._progress("loading", done, len(self._parts))
+                await asyncio.sleep(0)  # an interrupt is heard here
+            self._take_stock()
+            loaded = loader.finish(
+                self._archive, self.report.status, self._now(), self.report.rejects, self.report.drift
+            )
+            self.report.inserted, self.report.unchanged = loaded.inserted, loaded.unchanged
+            self.report.reviews = loaded.reviews
+            if not self._request.dry_run:
+                working.publish()
+        finally:
+            working.discard()
+        return loaded
+
+    def _bundles(self, known: dict[str, KnownListing]) -> Iterator[Bundle]:
+        bundle = Bundle()
+        for part in self._parts:
+            bundle.extend(self._bundle_of(part, known.get(part.key)))
+            if len(bundle) >= STAGE_ROWS:
+                yield bundle
+                bundle = Bundle()
+        yield bundle
+
+    def _bundle_of(self, part: Part, before: KnownListing | None) -> Bundle:
+        if before is not None and before.clean and _same(part, before):
+            # The same bytes as last time, all of them used: there is nothing to parse.
+            bundle, entries_sync = Bundle(), before.entries_sync
+        else:
+            bundle = self._source.transform(part, self._source.parse(part, self._archive.body))
+            entries_sync = None
+        bundle.rejects += part.rejects
+        bundle.drift += part.drift
+        clean = not bundle.rejects and not bundle.drift
+        bundle.add(
+            "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
+        )
+        return bundle
+
+    def _take_stock(self) -> None:
+        """Fill in the report what is known before the commit, its status among it."""
+        report, index = self.report, self._index
+        report.rejects = [*(index.rejects if index else ()), *self._bundle.rejects]
+        report.drift = list(merge_drift([*(index.drift if index else ()), *self._bundle.drift]))
+        report.incomplete = [part.locator for part in self._parts if not part.complete]
+        report.discovered = {
+            "kernels": len(self._parts),
+            "workloads": sum(part.workloads for part in self._parts),
+            "submissions": sum(part.listed for part in self._parts),
+        }
+        report.status = "partial" if report.rejects or report.incomplete else "complete"
+
+    def close(self) -> None:
+        """Complete the report and write down in the archive how the sync ended."""
+        report = self.report
+        report.finished_at = self._now()
+        traffic = self._traffic
+        report.requests, report.not_modified, report.bytes = traffic.requests, traffic.not_modified, traffic.bytes
+        ended = "dry-run" if report.dry_run and report.status != "failed" else report.status
+        self._archive.close_sync(report.sync_id, ended, report.finished_at, report.as_dict())
+
+
+def _same(part: Part, before: KnownListing) -> bool:
+    return (part.complete, part.listing_digest, part.definition) == (
+        before.complete, before.body_digest, before.definition_digest,
+    )  # fmt: skip
+
+
+def user_agent(settings: Settings) -> str:
+    """Say who is asking: the program, its version, and the operator's contact where one is set."""
+    contact = "".join(char for char in settings.contact if char.isascii() and char.isprintable())
+    return f"kix/{version('kix')}" + (f" (+{contact})" if contact else "")
+
+
+def limits(settings: Settings) -> Limits:
+    """Return the client's bounds as the settings have them."""
+    return Limits(
+        body_bytes=settings.max_body_bytes,
+        expansion=settings.max_expansion,
+        redirects=settings.max_redirects,
+        connect_s=settings.connect_timeout_s,
+        read_s=settings.read_timeout_s,
+        answer_s=settings.answer_timeout_s,
+        attempts=settings.attempts,
+        retry_s=settings.retry_timeout_s,
+        wait_max_s=settings.max_wait_s,
+    )

@@ -1,0 +1,235 @@
+"""The archive: one SQLite file with every body fetched, under its digest, and when and how each was asked for.
+
+It is written before anything is parsed and is the truth: the warehouse can be rebuilt from it. SQLite runs with a
+write-ahead log, so that a killed process loses nothing that was acknowledged; `checkpoint` makes it durable against
+power loss too, and is called before a warehouse that refers to it is published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from scrapers.contract import Capture, Scope
+from scrapers.errors import ArchiveDamaged, GiveUp, SyncFailed
+
+SCHEMA_VERSION = 1
+RESUME_WITHIN = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRecord:
+    """A sync as the archive knows it. Times are UTC; `scope` is the canonical text of what was asked for."""
+
+    sync_id: int
+    source: str
+    base_url: str
+    scope: str
+    started_at: datetime
+    finished_at: datetime | None
+    status: str
+    kix_version: str
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Validators:
+    """What a conditional request for a URL is made of, and the body that a 304 stands for."""
+
+    etag: str | None
+    last_modified: str | None
+    media_type: str | None
+    body_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRecord:
+    """One line of `fetches`."""
+
+    url: str
+    status: int | None
+    fetched_at: datetime
+    via: str
+    etag: str | None = None
+    last_modified: str | None = None
+    media_type: str | None = None
+    body_digest: str | None = None
+    size_bytes: int | None = None
+    error: str | None = None
+
+
+class Archive:
+    """Opens (and makes) the archive at `path`. Use as a context manager. One writer at a time."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        mode = "ro" if read_only else "rwc"
+        try:
+            # Steps of one sync may run on different threads, one after the other: never two at once.
+            self._db = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
+            )
+            self._prepare(read_only)
+        except sqlite3.DatabaseError as error:
+            raise SyncFailed(f"cannot use the archive {path}: {error}; move it aside or restore it") from error
+        self._pack = zstandard.ZstdCompressor(level=3)
+        self._unpack = zstandard.ZstdDecompressor()
+
+    def _prepare(self, read_only: bool) -> None:
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version > SCHEMA_VERSION:
+            raise SyncFailed(
+                f"the archive {self.path} has schema {version}, this kix knows {SCHEMA_VERSION}: use a newer kix"
+            )
+        if read_only:
+            return
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        if version == 0:
+            self._db.executescript("BEGIN IMMEDIATE;" + files(__package__).joinpath("archive.sql").read_text() + "COMMIT;")
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; the write-ahead log is folded in by the last one out."""
+        self._db.close()
+
+    def checkpoint(self) -> None:
+        """Fold the write-ahead log into the file and sync it to the disk."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    # -- syncs
+
+    def open_sync(self, source: str, base_url: str, scope: Scope, mode: str, now: datetime, version: str) -> SyncRecord:
+        """Begin a sync, or go on with the same one if it was interrupted less than an hour ago."""
+        text = json.dumps({**asdict(scope), "mode": mode}, sort_keys=True)
+        last = next(self.syncs(source, newest_first=True), None)
+        same = last and (last.base_url, last.scope, last.kix_version) == (base_url, text, version)
+        if last and same and last.status == "running" and timedelta(0) <= now - last.started_at < RESUME_WITHIN:
+            return SyncRecord(**{**asdict(last), "resumed": True})
+        self._db.execute("UPDATE syncs SET status = 'interrupted' WHERE source = ? AND status = 'running'", (source,))
+        cursor = self._db.execute(
+            "INSERT INTO syncs (source, base_url, scope, started_at, status, kix_version) VALUES (?, ?, ?, ?, ?, ?)",
+            (source, base_url, text, now.isoformat(), "running", version),
+        )
+        return SyncRecord(int(cursor.lastrowid or 0), source, base_url, text, now, None, "running", version)
+
+    def close_sync(self, sync_id: int, status: str, now: datetime, report: dict[str, Any]) -> None:
+        """Write down how a sync ended."""
+        self._db.execute(
+            "UPDATE syncs SET finished_at = ?, status = ?, report = ? WHERE sync_id = ?",
+            (now.isoformat(), status, json.dumps(report, ensure_ascii=False), sync_id),
+        )
+
+    def syncs(self, source: str | None = None, *, newest_first: bool = False) -> Iterator[SyncRecord]:
+        """Yield all syncs, or a source's, in order."""
+        order = "DESC" if newest_first else "ASC"
+        rows = self._db.execute(
+            "SELECT sync_id, source, base_url, scope, started_at, finished_at, status, kix_version FROM syncs"
+            f" WHERE ? IS NULL OR source = ? ORDER BY sync_id {order}",
+            (source, source),
+        )
+        for sync_id, slug, base_url, scope, started_at, finished_at, status, version in rows:
+            started, finished = _moment(started_at), _moment(finished_at) if finished_at else None
+            yield SyncRecord(sync_id, slug, base_url, scope, started, finished, status, version)
+
+    # -- bodies and fetches
+
+    def store(self, body: bytes) -> str:
+        """Keep a body and return its digest. A body that is there already costs nothing."""
+        digest = "sha256:" + hashlib.sha256(body).hexdigest()
+        if not self.holds(digest):
+            self._db.execute("INSERT INTO bodies VALUES (?, ?, ?)", (digest, len(body), self._pack.compress(body)))
+        return digest
+
+    def holds(self, digest: str) -> bool:
+        """Whether the body is there."""
+        return self._db.execute("SELECT 1 FROM bodies WHERE body_digest = ?", (digest,)).fetchone() is not None
+
+    def body(self, digest: str) -> bytes:
+        """Return a stored body, checked against its digest. Raises `ArchiveDamaged`."""
+        row = self._db.execute("SELECT size_bytes, zstd FROM bodies WHERE body_digest = ?", (digest,)).fetchone()
+        if row is None:
+            raise ArchiveDamaged(f"the archive {self.path} lacks the body {digest}; restore it or sync with --full")
+        try:
+            body = self._unpack.decompress(row[1], max_output_size=row[0])
+        except zstandard.ZstdError as error:
+            raise ArchiveDamaged(f"the body {digest} in {self.path} cannot be unpacked: {error}") from error
+        if "sha256:" + hashlib.sha256(body).hexdigest() != digest:
+            raise ArchiveDamaged(f"the body {digest} in {self.path} no longer hashes to its name; restore the archive")
+        return body
+
+    def record(self, sync_id: int, fetch: FetchRecord) -> None:
+        """Add a line to `fetches`."""
+        values = asdict(fetch) | {"fetched_at": fetch.fetched_at.isoformat(), "sync_id": sync_id}
+        names = ", ".join(values)
+        marks = ", ".join("?" * len(values))
+        self._db.execute(f"INSERT INTO fetches ({names}) VALUES ({marks})", tuple(values.values()))
+
+    def fetches(self, sync_id: int) -> list[tuple[Any, ...]]:
+        """List a sync's fetches in order, as (fetch_id, url, status, fetched_at text, via, etag, media_type,
+        body_digest, size_bytes, error)."""
+        return self._db.execute(
+            "SELECT fetch_id, url, status, fetched_at, via, etag, media_type, body_digest, size_bytes, error"
+            " FROM fetches WHERE sync_id = ? ORDER BY fetch_id",
+            (sync_id,),
+        ).fetchall()
+
+    def validators(self, url: str) -> Validators | None:
+        """What the newest sound answer to `url` can be revalidated with."""
+        row = self._db.execute(
+            "SELECT etag, last_modified, media_type, body_digest FROM fetches"
+            " WHERE url = ? AND status IN (200, 304) AND body_digest IS NOT NULL ORDER BY fetch_id DESC LIMIT 1",
+            (url,),
+        ).fetchone()
+        return Validators(*row) if row and (row[0] or row[1]) else None
+
+    def held(self, url: str, sync_id: int | None = None) -> Capture | None:
+        """Return the newest sound answer to `url`, of one sync or of any."""
+        row = self._db.execute(
+            "SELECT status, fetched_at, media_type, body_digest FROM fetches WHERE url = ?"
+            " AND (? IS NULL OR sync_id = ?) AND status IN (200, 304) AND body_digest IS NOT NULL"
+            " ORDER BY fetch_id DESC LIMIT 1",
+            (url, sync_id, sync_id),
+        ).fetchone()
+        if row is None:
+            return None
+        status, fetched_at, media_type, digest = row
+        return Capture(url, status, _moment(fetched_at), media_type or "", digest, self.body(digest), "archive")
+
+
+class Offline:
+    """A `Fetch` that answers from the archive only: the newest body of each URL."""
+
+    def __init__(self, archive: Archive, sync_id: int) -> None:
+        self._archive = archive
+        self._sync_id = sync_id
+
+    async def __call__(self, url: str, *, again: bool = False) -> Capture:  # noqa: ARG002  there is nothing newer to ask
+        """Return the newest stored answer to `url`. Raises `GiveUp` when there is none."""
+        capture = self._archive.held(url)
+        if capture is None:
+            raise GiveUp(url, "not in the archive: sync once with the network")
+        note = FetchRecord(
+            url, capture.status, capture.fetched_at, "archive",
+            media_type=capture.media_type, body_digest=capture.body_digest, size_bytes=len(capture.body),
+        )  # fmt: skip
+        self._archive.record(self._sync_id, note)
+        return capture
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,46 @@
+"""Errors of reading a source, sorted by what is to be done next, not by where they came from."""
+
+from __future__ import annotations
+
+
+class SourceError(Exception):
+    """An answer that cannot be used: which one, why, and what to do about it.
+
+    `locator` names the answer or the item (a URL, `submission/12`); `reason` is for a person.
+    """
+
+    def __init__(self, locator: str, reason: str) -> None:
+        super().__init__(f"{locator}: {reason}")
+        self.locator = locator
+        self.reason = reason
+
+
+class TryAgain(SourceError):
+    """The same request may succeed later: 429, 5xx, a broken or late transfer.
+
+    `wait_s` is the wait that the server asked for (`Retry-After`), in seconds, if it did.
+    """
+
+    def __init__(self, locator: str, reason: str, wait_s: float | None = None) -> None:
+        super().__init__(locator, reason)
+        self.wait_s = wait_s
+
+
+class GiveUp(SourceError):
+    """This answer cannot be had in this sync; the rest of the sync goes on without it."""
+
+
+class NoSuchAnswer(GiveUp):
+    """The source says that this URL has no answer for us (a 4xx other than the passing ones)."""
+
+
+class RejectItem(SourceError):
+    """One item cannot be used; its neighbours can."""
+
+
+class SyncFailed(Exception):
+    """The sync as a whole cannot go on, and nothing of it is published."""
+
+
+class ArchiveDamaged(SyncFailed):
+    """A stored body is missing or no longer hashes to its name."""

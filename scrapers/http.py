@@ -1,0 +1,388 @@
+"""The only HTTP client: allow-list, limits, pacing, robots, retries, revalidation. Every answer goes to the archive.
+
+It works on httpx's transport, below httpx's client: no cookies, no proxies or credentials from the environment, no
+redirect is followed unseen, and the raw bytes are there to be bounded (docs/adr/0003).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import zlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+import stamina
+from aiolimiter import AsyncLimiter
+from protego import Protego
+
+from scrapers.archive import Archive, FetchRecord, Validators
+from scrapers.contract import Capture, SourcePolicy
+from scrapers.errors import GiveUp, NoSuchAnswer, TryAgain
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+PASSING = frozenset({408, 425, 429})
+
+Permit = Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one answer and of the effort for it. Sizes in bytes, times in seconds."""
+
+    body_bytes: int = 64 * 1024 * 1024
+    expansion: int = 200
+    redirects: int = 3
+    connect_s: float = 10.0
+    read_s: float = 20.0
+    answer_s: float = 60.0
+    attempts: int = 6
+    retry_s: float = 300.0
+    wait_max_s: float = 30.0
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What a sync asked for and got: requests sent, answers 304, bytes received (compressed as they came)."""
+
+    requests: int = 0
+    not_modified: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: httpx.Headers
+    body: bytes
+
+
+@dataclass(slots=True)
+class Host:
+    """What is known of one origin during a sync: its robots rules, its pace, and until when it asked to be left alone."""
+
+    robots: Protego | None = None
+    pace: AsyncLimiter | None = None
+    quiet_until: float = 0.0
+    ready: asyncio.Lock = field(default_factory=asyncio.Lock)
+    known: bool = False
+
+
+class Client:
+    """Fetches a source's URLs for one sync, each at most once. An async context manager; implements `Fetch`.
+
+    `base_url` is the operator's: when given, its origin alone is allowed, and only then plain http or loopback.
+    Raises `GiveUp` for an answer that cannot be had: refused address, robots, bounds, a final status, retries used up.
+    """
+
+    def __init__(
+        self,
+        policy: SourcePolicy,
+        archive: Archive,
+        sync_id: int,
+        *,
+        user_agent: str,
+        base_url: str | None = None,
+        limits: Limits | None = None,
+        revalidate: bool = True,
+        resumed: bool = False,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.policy = policy
+        self.traffic = Traffic()
+        self._archive = archive
+        self._sync_id = sync_id
+        self._agent = user_agent
+        self._base_url = base_url
+        self._limits = limits or Limits()
+        self._revalidate = revalidate
+        self._resumed = resumed
+        self._now = now
+        self._seen: set[str] = set()
+        self._hosts: dict[str, Host] = {}
+        self._slots = asyncio.Semaphore(policy.connections)
+        size = policy.connections
+        self._transport = httpx.AsyncHTTPTransport(
+            trust_env=False, limits=httpx.Limits(max_connections=size, max_keepalive_connections=size)
+        )
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._transport.aclose()
+
+    async def __call__(self, url: str, *, again: bool = False) -> Capture:
+        """Return the answer to `url`: from this sync's archive when it is there, else from the network."""
+        if not again and (self._resumed or url in self._seen):
+            held = self._archive.held(url, self._sync_id)
+            if held:
+                return held
+        self._seen.add(url)
+        await self._permit(url)
+        known = self._archive.validators(url) if self._revalidate else None
+        try:
+            return await self._with_retries(url, known, self._permit)
+        except TryAgain as error:
+            raise GiveUp(error.locator, f"{error.reason} (tried {self._limits.attempts} times)") from error
+
+    # -- permission
+
+    async def _check_address(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.username or parts.password:
+            raise GiveUp(url, "a URL with credentials is not asked")
+        if self._base_url is not None:
+            if _origin(url) != _origin(self._base_url):
+                raise GiveUp(url, f"refused: not at the given base URL's address {_origin(self._base_url)}")
+            return
+        if parts.scheme != "https":
+            raise GiveUp(url, "refused: only https (plain http needs --base-url)")
+        if parts.hostname not in self.policy.hosts or parts.port not in (None, 443):
+            raise GiveUp(url, f"refused: {parts.netloc} is not a host of {self.policy.slug}")
+
+    async def _permit(self, url: str) -> None:
+        await self._check_address(url)
+        host = await self._host(url)
+        if host.robots is not None and not host.robots.can_fetch(url, self._agent):
+            raise GiveUp(url, "robots.txt forbids it")
+
+    async def _host(self, url: str) -> Host:
+        host = self._at(url)
+        async with host.ready:
+            if not host.known:
+                await self._learn(host, _origin(url))
+                host.known = True
+        return host
+
+    def _at(self, url: str) -> Host:
+        return self._hosts.setdefault(_origin(url), Host())
+
+    async def _learn(self, host: Host, origin: str) -> None:
+        rate = 0.0 if urlsplit(origin).hostname in LOOPBACK else self.policy.requests_per_s
+        host.pace = AsyncLimiter(1, 1 / rate) if rate else None
+        host.robots = await self._read_robots(f"{origin}/robots.txt")
+        delay = host.robots.crawl_delay(self._agent) if host.robots else None
+        if delay and delay > (1 / rate if rate else 0.0):
+            host.pace = AsyncLimiter(1, float(delay))
+
+    async def _read_robots(self, url: str) -> Protego | None:
+        # RFC 9309: a 4xx means that there are no rules; unreachable rules mean that nothing may be asked.
+        try:
+            capture = await self._with_retries(url, None, self._check_address)
+        except NoSuchAnswer:
+            return None
+        except (TryAgain, GiveUp) as error:
+            raise GiveUp(error.locator, f"robots.txt cannot be read, so nothing is asked: {error.reason}") from error
+        return Protego.parse(capture.body.decode("utf-8", errors="replace"))
+
+    # -- one answer
+
+    async def _with_retries(self, url: str, known: Validators | None, permit: Permit) -> Capture:
+        limits = self._limits
+        retries = stamina.retry_context(
+            on=_wait_or_backoff, attempts=limits.attempts, timeout=limits.retry_s,
+            wait_initial=0.2, wait_max=limits.wait_max_s, wait_jitter=0.5,
+        )  # fmt: skip
+        async for attempt in retries:
+            with attempt:
+                return await self._attempt(url, known, permit)
+        raise AssertionError("the retries end with a result or an error")
+
+    async def _attempt(self, url: str, known: Validators | None, permit: Permit) -> Capture:
+        try:
+            target, answer = await self._follow(url, known, permit)
+        except (TryAgain, GiveUp) as error:
+            self._note(url, None, "network", error=error.reason)
+            raise
+        return self._accept(url, target, answer, known)
+
+    async def _follow(self, url: str, known: Validators | None, permit: Permit) -> tuple[str, _Answer]:
+        target = url
+        for _ in range(self._limits.redirects + 1):
+            answer = await self._ask(target, known)
+            if answer.status not in REDIRECTS:
+                return target, answer
+            target = urljoin(target, answer.headers.get("location", ""))
+            try:
+                await permit(target)
+            except GiveUp as error:
+                raise GiveUp(url, f"redirected to {target}: {error.reason}") from error
+        raise GiveUp(url, f"more than {self._limits.redirects} redirects")
+
+    def _accept(self, url: str, target: str, answer: _Answer, known: Validators | None) -> Capture:
+        if answer.status == 304 and known is not None:
+            self.traffic.not_modified += 1
+            body, digest, via = self._archive.body(known.body_digest), known.body_digest, "revalidated"
+        elif answer.status == 200:
+            body, via = answer.body, "network"
+            digest = self._archive.store(body)
+        else:
+            self._note(url, answer, "network", error=f"status {answer.status}")
+            raise self._refusal(url, target, answer)
+        media_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if via == "revalidated" and known:
+            media_type = media_type or known.media_type or ""
+        fetched_at = self._note(url, answer, via, media_type=media_type, digest=digest, size=len(body), known=known)
+        return Capture(url, answer.status, fetched_at, media_type, digest, body, via)
+
+    def _refusal(self, url: str, target: str, answer: _Answer) -> TryAgain | GiveUp:
+        if answer.status not in PASSING and answer.status < 500:
+            kind = NoSuchAnswer if 400 <= answer.status < 500 else GiveUp
+            return kind(url, f"status {answer.status}")
+        wait_s = retry_after_s(answer.headers.get("retry-after"), self._now())
+        if wait_s is not None and wait_s > self._limits.wait_max_s:
+            bound = f"the longest wait is {self._limits.wait_max_s:g} s"
+            return GiveUp(url, f"status {answer.status}, asked to wait {wait_s:.0f} s; {bound}")
+        if wait_s:
+            host = self._at(target)
+            host.quiet_until = max(host.quiet_until, time.monotonic() + wait_s)
+        return TryAgain(url, f"status {answer.status}", wait_s)
+
+    def _note(
+        self,
+        url: str,
+        answer: _Answer | None,
+        via: str,
+        *,
+        media_type: str | None = None,
+        digest: str | None = None,
+        size: int | None = None,
+        known: Validators | None = None,
+        error: str | None = None,
+    ) -> datetime:
+        headers = answer.headers if answer else httpx.Headers()
+        kept = known if via == "revalidated" else None
+        fetch = FetchRecord(
+            url, answer.status if answer else None, self._now(), via,
+            etag=headers.get("etag") or (kept.etag if kept else None),
+            last_modified=headers.get("last-modified") or (kept.last_modified if kept else None),
+            media_type=media_type, body_digest=digest, size_bytes=size, error=error,
+        )  # fmt: skip
+        self._archive.record(self._sync_id, fetch)
+        return fetch.fetched_at
+
+    async def _ask(self, url: str, known: Validators | None) -> _Answer:
+        headers = {"Host": urlsplit(url).netloc, "User-Agent": self._agent, "Accept-Encoding": "gzip"}
+        if known:
+            headers |= {"If-None-Match": known.etag} if known.etag else {}
+            headers |= {"If-Modified-Since": known.last_modified} if known.last_modified else {}
+        limits = self._limits
+        timeouts = {"connect": limits.connect_s, "read": limits.read_s, "write": limits.read_s, "pool": None}
+        request = httpx.Request("GET", url, headers=headers, extensions={"timeout": timeouts})
+        async with self._slots:
+            await self._wait_turn(url)
+            self.traffic.requests += 1
+            try:
+                async with asyncio.timeout(limits.answer_s):
+                    return await self._exchange(request)
+            except httpx.TransportError as error:
+                raise TryAgain(url, f"broken transfer: {str(error) or type(error).__name__}") from error
+            except TimeoutError as error:
+                raise TryAgain(url, f"no whole answer within {limits.answer_s:g} s") from error
+
+    async def _wait_turn(self, url: str) -> None:
+        host = self._at(url)
+        while (left := host.quiet_until - time.monotonic()) > 0:
+            await asyncio.sleep(left + random.uniform(0, 0.2))  # noqa: S311  jitter, upwards only
+        if host.pace is not None:
+            await host.pace.acquire()
+
+    async def _exchange(self, request: httpx.Request) -> _Answer:
+        response = await self._transport.handle_async_request(request)
+        try:
+            url = str(request.url)
+            raw = _Bounded(url, response.headers.get("content-encoding", "identity").lower(), self._limits)
+            async for chunk in response.aiter_raw():
+                self.traffic.bytes += len(chunk)
+                raw.add(chunk)
+            return _Answer(response.status_code, response.headers, raw.finish())
+        finally:
+            await response.aclose()
+
+
+class _Bounded:
+    """A body that grows only within its bounds, decompressed on the way."""
+
+    def __init__(self, url: str, encoding: str, limits: Limits) -> None:
+        if encoding not in ("identity", "gzip", "x-gzip"):
+            raise GiveUp(url, f"content encoding {encoding!r}: only gzip was asked for")
+        self._url = url
+        self._limits = limits
+        self._gzip = zlib.decompressobj(31) if encoding != "identity" else None
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._received = 0
+
+    def add(self, chunk: bytes) -> None:
+        self._received += len(chunk)
+        if self._gzip is None:
+            return self._keep(chunk)
+        try:
+            while chunk:
+                # One byte more than may be kept: enough to notice, never enough to hurt.
+                self._keep(self._gzip.decompress(chunk, self._room() + 1))
+                chunk = self._gzip.unconsumed_tail
+        except zlib.error as error:
+            raise TryAgain(self._url, f"broken gzip: {error}") from error
+
+    def finish(self) -> bytes:
+        if self._gzip is not None and self._received:
+            if not self._gzip.eof:
+                raise TryAgain(self._url, "the gzip body ends early")
+            if self._gzip.unused_data:
+                raise GiveUp(self._url, "bytes after the end of the gzip body")
+        return b"".join(self._pieces)
+
+    def _room(self) -> int:
+        bound = self._limits.body_bytes
+        if self._gzip is not None:
+            bound = min(bound, max(self._received * self._limits.expansion, 1024 * 1024))
+        return bound - self._size
+
+    def _keep(self, piece: bytes) -> None:
+        if len(piece) > self._room():
+            bound = f"{self._limits.body_bytes:,} bytes, and {self._limits.expansion} times what was received"
+            raise GiveUp(self._url, f"body larger than the bound ({bound})")
+        self._size += len(piece)
+        self._pieces.append(piece)
+
+
+def paced(policy: SourcePolicy, connections: int | None, requests_per_s: float | None) -> SourcePolicy:
+    """Return the policy with the operator's pace in place of the source's."""
+    changes: dict[str, Any] = {"connections": connections, "requests_per_s": requests_per_s}
+    return replace(policy, **{name: value for name, value in changes.items() if value is not None})
+
+
+def retry_after_s(value: str | None, now: datetime) -> float | None:
+    """Seconds that a `Retry-After` header asks for: a whole number, or a date (RFC 9110 §10.2.3). None if unreadable."""
+    if value is None:
+        return None
+    if value.strip().isascii() and value.strip().isdigit():
+        return float(value)
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (aware - now).total_seconds())
+
+
+def _wait_or_backoff(error: Exception) -> bool | float:
+    if not isinstance(error, TryAgain):
+        return False
+    return True if error.wait_s is None else error.wait_s + random.uniform(0, 0.5)  # noqa: S311  jitter, upwards only
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}:{port}"

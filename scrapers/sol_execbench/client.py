@@ -1,0 +1,257 @@
+"""Reads the SOL-ExecBench API into the archive: the kernel list, each kernel's detail, each kernel's whole listing.
+
+Only as much of an answer is decoded here as is needed to know what to ask next; `parse` reads the items.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from scrapers.contract import Capture, Drift, Entry, Fetch, Index, Part, Reject, Scope
+from scrapers.errors import GiveUp, SyncFailed
+
+PAGE_LIMIT = 100
+"""Rows asked for at once. The server caps it (50 seen), so listings advance by the rows received."""
+
+MOST_PASSES = 4
+MOST_PAGES = 20_000
+
+
+class _Kernel(msgspec.Struct, frozen=True):
+    id: int
+    name: str
+    tags: list[str] = []
+    submission_count: int | None = None
+
+
+class _KernelList(msgspec.Struct, frozen=True):
+    kernels: list[msgspec.Raw]
+
+
+class _Detail(msgspec.Struct, frozen=True):
+    workloads: list[msgspec.Raw]
+
+
+class _Row(msgspec.Struct, frozen=True):
+    id: int
+
+
+class _Listing(msgspec.Struct, frozen=True):
+    submissions: list[_Row]
+    total: int | None = None
+
+
+class _LooseListing(msgspec.Struct, frozen=True):
+    submissions: list[Any]
+    total: int | None = None
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    data: msgspec.Raw
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
+_DETAIL = msgspec.json.Decoder(_Detail)
+_LISTING = msgspec.json.Decoder(_Listing)
+_LOOSE = msgspec.json.Decoder(_LooseListing)
+_KERNELS = msgspec.json.Decoder(_KernelList)
+_KERNEL = msgspec.json.Decoder(_Kernel)
+_ANYTHING = msgspec.json.Decoder()
+
+LIST_FIELDS = frozenset({"id", "name", "title", "gpu_types", "tags", "submission_count"})
+
+
+def answer_data(url: str, media_type: str, body: bytes) -> msgspec.Raw:
+    """Return the `data` member of an answer as raw JSON. Raises `GiveUp` when it is no such answer."""
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        raise GiveUp(url, f"not JSON but {media_type or 'of no stated type'}, starting {body[:40]!r}")
+    try:
+        return _ANSWER.decode(body).data
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise GiveUp(url, f"unreadable answer: {error}") from error
+
+
+async def read_index(fetch: Fetch, base_url: str, scope: Scope) -> Index:
+    """Read the kernel list and choose the kernels in scope. Raises `SyncFailed` when there is no usable list."""
+    url = f"{base_url}/kernels"
+    try:
+        capture = await fetch(url)
+        raw = _KERNELS.decode(answer_data(url, capture.media_type, capture.body)).kernels
+    except GiveUp as error:
+        raise SyncFailed(f"the kernel list cannot be read: {error}") from error
+    except msgspec.DecodeError as error:
+        raise SyncFailed(f"the kernel list {url} has another shape: {error}") from error
+    if not raw:
+        raise SyncFailed(f"the kernel list {url} is empty; an empty board is a failure to be looked at, not news")
+    kernels, rejects, drift = _kernels(url, raw)
+    chosen = [kernel for kernel in kernels if _in_scope(kernel, scope)][: scope.limit]
+    unknown = set(scope.kernels) - {kernel.name for kernel in kernels}
+    if unknown:
+        raise SyncFailed(f"no such kernel on the board: {', '.join(sorted(unknown))}; `kix status` lists sources")
+    entries = tuple(
+        Entry(kernel.name, f"{base_url}/kernels/{kernel.id}", str(kernel.id), kernel.submission_count)
+        for kernel in chosen
+    )
+    return Index(entries, len(raw), tuple(rejects), tuple(drift))
+
+
+def _kernels(url: str, raw: list[msgspec.Raw]) -> tuple[list[_Kernel], list[Reject], list[Drift]]:
+    kernels: dict[int, _Kernel] = {}
+    names: set[str] = set()
+    rejects: list[Reject] = []
+    drift: list[Drift] = []
+    for place, item in enumerate(raw):
+        locator = f"{url}#kernels[{place}]"
+        try:
+            kernel = _KERNEL.decode(item)
+        except msgspec.DecodeError as error:
+            rejects.append(Reject(locator, bytes(item).decode(), f"not a kernel: {error}"))
+            continue
+        drift += [Drift(f"kernels[].{name}", "new field", locator) for name in _fields(item) - LIST_FIELDS]
+        if kernel.id in kernels or kernel.name in names:
+            rejects.append(Reject(locator, bytes(item).decode(), f"kernel {kernel.id} {kernel.name} is listed twice"))
+            continue
+        kernels[kernel.id] = kernel
+        names.add(kernel.name)
+    return list(kernels.values()), rejects, drift
+
+
+def _fields(item: msgspec.Raw) -> set[str]:
+    value = _ANYTHING.decode(item)
+    return set(value) if isinstance(value, dict) else set()
+
+
+def _in_scope(kernel: _Kernel, scope: Scope) -> bool:
+    if scope.kernels and kernel.name not in scope.kernels:
+        return False
+    return scope.tag is None or scope.tag in kernel.tags
+
+
+async def read_part(fetch: Fetch, base_url: str, entry: Entry) -> Part:
+    """Read one kernel's detail and its whole listing, at the same time. What cannot be had is named in `rejects`."""
+    (definition, workloads, missing), listing = await asyncio.gather(
+        _read_detail(fetch, entry), _read_listing(fetch, f"{base_url}/submissions", entry.upstream_id)
+    )
+    if listing.complete and not listing.ids and entry.stated:
+        # Zero where there should be rows is a failure to be looked at, not news.
+        reason = f"the listing is empty, but the kernel list says {entry.stated} submissions"
+        listing = _merged([listing], Reject(_page_url(f"{base_url}/submissions", entry.upstream_id, 0), "", reason))
+    return Part(
+        entry.key,
+        entry.locator,
+        entry.upstream_id,
+        definition,
+        tuple(listing.pages),
+        listing.complete,
+        workloads,
+        len(set(listing.ids)),
+        rejects=(*missing, *listing.rejects),
+    )
+
+
+async def _read_detail(fetch: Fetch, entry: Entry) -> tuple[str | None, int, tuple[Reject, ...]]:
+    try:
+        capture = await fetch(entry.locator)
+        detail = _DETAIL.decode(answer_data(entry.locator, capture.media_type, capture.body))
+    except GiveUp as error:
+        return None, 0, (Reject(error.locator, "", error.reason),)
+    except msgspec.DecodeError as error:
+        return None, 0, (Reject(entry.locator, "", f"not a kernel's definition: {error}"),)
+    return capture.body_digest, len(detail.workloads), ()
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One reading of a listing from its first row to its last."""
+
+    pages: list[str]
+    ids: list[object]
+    totals: set[int | None]
+    rejects: list[Reject]
+    complete: bool = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing moved: one total on every page, as many rows, none twice."""
+        said = self.totals - {None}
+        return len(said) <= 1 and all(total == len(self.ids) for total in said) and len(set(self.ids)) == len(self.ids)
+
+
+async def _read_listing(fetch: Fetch, url: str, kernel_id: str) -> _Pass:
+    """Read a listing until one pass is at rest or two agree; otherwise merge all passes and call it incomplete."""
+    passes: list[_Pass] = []
+    while len(passes) < MOST_PASSES:
+        try:
+            passes.append(await _read_pass(fetch, url, kernel_id, again=bool(passes)))
+        except _Broken as broken:
+            return _merged([*passes, broken.so_far], broken.reject)
+        if passes[-1].settled:
+            passes[-1].complete = True
+            return passes[-1]
+        if len(passes) > 1 and passes[-1].ids == passes[-2].ids:
+            break
+    last = passes[-1]
+    reason = f"the listing did not close in {len(passes)} readings: {len(last.ids)} rows, totals {sorted(map(str, last.totals))}"
+    return _merged(passes, Reject(_page_url(url, kernel_id, 0), "", reason))
+
+
+def _merged(passes: list[_Pass], reject: Reject) -> _Pass:
+    pages = list(dict.fromkeys(page for one in passes for page in one.pages))
+    ids = list(dict.fromkeys(key for one in passes for key in one.ids))
+    return _Pass(pages, ids, set(), [reject], complete=False)
+
+
+class _Broken(Exception):
+    """A page of a pass could not be read."""
+
+    def __init__(self, so_far: _Pass, reject: Reject) -> None:
+        super().__init__(reject.reason)
+        self.so_far = so_far
+        self.reject = reject
+
+
+async def _read_pass(fetch: Fetch, url: str, kernel_id: str, *, again: bool) -> _Pass:
+    this = _Pass([], [], set(), [])
+    seen: set[object] = set()
+    while len(this.pages) < MOST_PAGES:
+        page_url = _page_url(url, kernel_id, len(this.ids))
+        try:
+            capture = await fetch(page_url, again=again)
+            ids, total = _page(page_url, capture)
+        except GiveUp as error:
+            raise _Broken(this, Reject(error.locator, "", error.reason)) from error
+        this.pages.append(capture.body_digest)
+        this.totals.add(total)
+        this.ids += ids
+        if set(ids) <= seen or (total is not None and len(this.ids) >= total):
+            break
+        seen.update(ids)
+    return this
+
+
+def _page_url(url: str, kernel_id: str, offset: int) -> str:
+    return f"{url}?{urlencode({'kernel_id': kernel_id, 'offset': offset, 'limit': PAGE_LIMIT})}"
+
+
+def _page(url: str, capture: Capture) -> tuple[list[object], int | None]:
+    data = answer_data(url, capture.media_type, capture.body)
+    try:
+        try:
+            listing = _LISTING.decode(data)
+            return [row.id for row in listing.submissions], listing.total
+        except msgspec.ValidationError:
+            # An item without an id of its own is known by its bytes, so that the page still counts and goes on.
+            loose = _LOOSE.decode(data)
+            return [_key(item) for item in loose.submissions], loose.total
+    except msgspec.DecodeError as error:
+        raise GiveUp(url, f"not a page of submissions: {error}") from error
+
+
+def _key(item: Any) -> object:
+    key = item.get("id") if isinstance(item, dict) else None
+    return key if isinstance(key, int) else msgspec.json.encode(item)

@@ -1,0 +1,108 @@
+"""What a transform hands to the warehouse: rows by table, in declared columns, and what could not be mapped.
+
+A bundle holds the manifests and facts of some parts of one source. It knows no clock and no sync: the warehouse adds
+those. Rows that carry a digest may repeat between bundles; loading is idempotent by digest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from scrapers.contract import Drift, Reject
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TEXT, INTEGER, REAL, FLAG, TEXTS, MOMENT = "text", "integer", "real", "flag", "texts", "moment"
+
+COLUMNS: dict[str, dict[str, str]] = {
+    "operations": {
+        "operation_digest": TEXT, "slug": TEXT, "title": TEXT, "operation_family": TEXT, "tags": TEXTS,
+        "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+    },
+    "workloads": {
+        "workload_digest": TEXT, "operation_digest": TEXT, "kind": TEXT, "external_id": TEXT,
+        "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+    },
+    "workload_bounds": {
+        "suite_digest": TEXT, "entry_index": INTEGER, "workload_digest": TEXT,
+        "baseline_latency_ns": REAL, "speed_of_light_ns": REAL,
+    },
+    "projects": {"project_digest": TEXT, "name": TEXT, "display_name": TEXT, "metadata": TEXT, "manifest": TEXT},
+    "implementations": {
+        "implementation_digest": TEXT, "operation_digest": TEXT, "project": TEXT, "external_id": TEXT,
+        "language": TEXT, "license": TEXT, "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+    },
+    "protocols": {
+        "protocol_digest": TEXT, "comparability_family": TEXT, "harness": TEXT, "stack_version": TEXT, "notes": TEXT,
+        "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+    },
+    "environments": {
+        "environment_digest": TEXT, "vendor": TEXT, "product": TEXT, "architecture": TEXT,
+        "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+    },
+    "runs": {
+        "run_digest": TEXT, "external_id": TEXT, "kernel": TEXT, "comparability_family": TEXT, "comparison_key": TEXT,
+        "operation_digest": TEXT, "workload_digest": TEXT, "implementation_digest": TEXT, "protocol_digest": TEXT,
+        "environment_digest": TEXT, "status": TEXT, "primary_metric": TEXT, "primary_statistic": TEXT,
+        "primary_unit": TEXT, "primary_value": REAL, "observed_at": MOMENT, "evidence": TEXT, "profile": TEXT,
+        "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+    },
+    "measurements": {
+        "comparability_family": TEXT, "run_digest": TEXT, "metric": TEXT, "statistic": TEXT, "unit": TEXT,
+        "value": REAL,
+    },
+    "source_metrics": {"comparability_family": TEXT, "run_digest": TEXT, "metric": TEXT, "value": REAL},
+    "submissions": {
+        "external_id": TEXT, "kernel": TEXT, "username": TEXT, "status": TEXT, "is_correct": FLAG,
+        "is_disqualified": FLAG, "disqualification_reason": TEXT, "latency_ms": TEXT, "sol_score": REAL,
+        "gpu_type": TEXT, "stack_version": TEXT, "submitted_at": MOMENT, "finished_at": MOMENT, "payload": TEXT,
+        "state_digest": TEXT, "body_digest": TEXT, "run_digest": TEXT,
+    },
+    "listings": {
+        "kernel": TEXT, "complete": FLAG, "body_digest": TEXT, "definition_digest": TEXT, "listed": INTEGER,
+        "clean": FLAG, "entries_sync": INTEGER,
+    },
+    "reviews": {"subject": TEXT, "reason": TEXT, "detail": TEXT},
+}  # fmt: skip
+"""Column → type of every table a bundle can carry. Times are UTC; `latency_ms` is the source's decimal text."""
+
+
+@dataclass(slots=True)
+class Bundle:
+    """Rows by table. `add` appends one; `rejects` and `drift` are what did not fit on the way."""
+
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: {table: [] for table in COLUMNS})
+    rejects: list[Reject] = field(default_factory=list)
+    drift: list[Drift] = field(default_factory=list)
+
+    def add(self, table: str, *values: Any) -> None:
+        """Append a row, its values in the order of `COLUMNS[table]`."""
+        self.rows[table].append(values)
+
+    def extend(self, other: Bundle) -> None:
+        """Take over another bundle's rows and findings."""
+        for table, rows in other.rows.items():
+            self.rows[table] += rows
+        self.rejects += other.rejects
+        self.drift += other.drift
+
+    def frame(self, table: str) -> pl.DataFrame:
+        """Return a table's rows as a frame with the declared types, also when there are none."""
+        import polars as pl
+
+        types = {
+            TEXT: pl.String, INTEGER: pl.Int64, REAL: pl.Float64, FLAG: pl.Boolean, TEXTS: pl.List(pl.String),
+            MOMENT: pl.Datetime("us", "UTC"),
+        }  # fmt: skip
+        schema = {name: types[kind] for name, kind in COLUMNS[table].items()}
+        columns = zip(*self.rows[table], strict=True) if self.rows[table] else ((),) * len(schema)
+        series = [
+            pl.Series(name, values, dtype=dtype, strict=True)
+            for (name, dtype), values in zip(schema.items(), columns, strict=True)
+        ]
+        return pl.DataFrame(series)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.rows.values()))

@@ -1,0 +1,119 @@
+"""What one field of a manifest may hold: the value types of `kernelindex.dev/v1alpha1`.
+
+Everything is strict. Nothing is converted but the three conveniences the format itself names: an authored duration
+becomes nanoseconds, a set-like list loses its repetitions and its order, an absent field stays absent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic.alias_generators import to_camel
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from transforms.identity import MAX_SAFE_INTEGER
+from transforms.units import UnitError, duration_ns
+
+T = TypeVar("T")
+
+
+class ManifestPart(BaseModel):
+    """A closed object of a manifest: unknown fields are an error, `snake_case` here is `camelCase` in the JSON."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, alias_generator=to_camel)
+
+
+class _NeverNull:
+    """Takes null out of an optional field: the format leaves absent fields out, and so must what is read."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        return schema["schema"] if schema["type"] == "nullable" else schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Either:
+    """Gives a union one message, `rule`, instead of one for every choice that does not fit."""
+
+    rule: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(source)
+        if schema["type"] == "union":
+            schema.update(mode="left_to_right", custom_error_type="either", custom_error_message=self.rule)
+        return schema
+
+
+def _real_date(instant: str) -> str:
+    """Refuse a day the calendar does not have; the pattern has seen to the rest."""
+    try:
+        date.fromisoformat(instant[:10])
+    except ValueError as error:
+        raise PydanticCustomError("instant", "{reason}", {"reason": str(error)}) from error
+    return instant
+
+
+def _nanoseconds(authored: Any) -> Any:
+    if not isinstance(authored, str):
+        return authored
+    try:
+        return duration_ns(authored)
+    except UnitError as error:
+        raise PydanticCustomError("duration", "{reason}", {"reason": str(error)}) from error
+
+
+def _as_set(items: list[str]) -> list[str]:
+    return sorted(set(items))  # Python orders texts by code point, as the format does
+
+
+# Patterns end in `$`, which is the very end of the text both to pydantic's engine and to JSON Schema's. Python's own
+# `re`, where `$` also stands before a final newline, never sees them.
+_TOKEN_PATTERN: Final = r"^[a-z][a-z0-9_]*$"
+_INSTANT_PATTERN: Final = (
+    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"
+)
+
+Maybe = Annotated[T | None, _NeverNull()]  # a field that may be absent, which in Python reads as None
+
+Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+Token = Annotated[str, Field(pattern=_TOKEN_PATTERN)]
+AxisName = Annotated[str, Field(pattern=_TOKEN_PATTERN)]
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=100)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=200)]
+Url = Annotated[str, Field(pattern=r"^https://[^\s\x00-\x1f\x7f/?#]+[^\s\x00-\x1f\x7f]*$", max_length=2000)]
+Instant = Annotated[
+    str, Field(pattern=_INSTANT_PATTERN, json_schema_extra={"format": "date-time"}), AfterValidator(_real_date)
+]
+
+Text = str
+Text100 = Annotated[str, Field(max_length=100)]
+Text200 = Annotated[str, Field(max_length=200)]
+Text500 = Annotated[str, Field(max_length=500)]
+Text2000 = Annotated[str, Field(max_length=2000)]
+
+# RFC 8785 has no form for a whole number beyond these, so no manifest can carry one.
+Integer = Annotated[int, Field(ge=-MAX_SAFE_INTEGER, le=MAX_SAFE_INTEGER)]
+Count = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]
+Positive = Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER)]
+
+Number = Annotated[
+    Integer | Annotated[float, Field(allow_inf_nan=False)],
+    _Either("a finite number, whole ones within ±(2^53-1)"),
+]
+Magnitude = Annotated[Count | Annotated[float, Field(ge=0, allow_inf_nan=False)], _Either("a finite number, 0 or more")]
+PositiveNumber = Annotated[
+    Positive | Annotated[float, Field(gt=0, allow_inf_nan=False)], _Either("a finite number above 0")
+]
+Ratio = Annotated[
+    Annotated[int, Field(ge=0, le=1)] | Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)],
+    _Either("a number from 0 to 1"),
+]
+Dimension = Annotated[Count | AxisName, _Either("a whole number, 0 or more, or an axis name")]
+Duration = Annotated[Count, BeforeValidator(_nanoseconds, json_schema_input_type=Count | str)]
+
+SetOfTokens = Annotated[list[Token], AfterValidator(_as_set)]
+SetOfTexts = Annotated[list[Text], AfterValidator(_as_set)]

@@ -1,0 +1,238 @@
+"""A submission to its state row and, where it is a result, to an implementation and a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from scrapers.contract import Reject
+from scrapers.sol_execbench import Submission
+from scrapers.sol_execbench.items import METRICS
+from transforms import units
+from transforms.bundle import Bundle
+from transforms.curated import curated
+from transforms.identity import canonical_json, comparison_key, correctness_digest
+from transforms.manifests import Made, ManifestError, make
+from transforms.names import cut, kebab
+from transforms.sol_execbench.kernel import COMPARATOR, MappedKernel
+
+FAMILY = "sol_execbench_leaderboard"
+HARNESS = "SOL-ExecBench evaluation stack"
+NOTES = (
+    "Suite-mean latency and SOL-Score as published by the SOL-ExecBench leaderboard. "
+    "Comparable only within one definition, GPU type, and evaluation stack version."
+)
+PRIMARY = ("latency", "mean", "ns")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the runs of one GPU type and one evaluation stack share."""
+
+    hardware: dict[str, str]
+    protocol_digest: str
+    environment_digest: str
+    comparison_key: str
+
+
+class SubmissionMapper:
+    """Maps the submissions of one kernel into a bundle.
+
+    Without a usable definition results are kept but cannot become runs; `waiting` counts those.
+    """
+
+    def __init__(self, kernel: MappedKernel | None, bundle: Bundle) -> None:
+        self._kernel = kernel
+        self._bundle = bundle
+        self._settings: dict[tuple[str, str], Setting] = {}
+        self._projects: set[str] = set()
+        self.waiting = 0
+
+    def add(self, submission: Submission) -> None:
+        """Add a submission's row and, when it is a result, its run. What cannot be mapped becomes a reject."""
+        numbers: dict[str, int | float | None] = {}
+        submitted_at = finished_at = run_digest = None
+        try:
+            submitted_at, finished_at = _moment(submission.submitted_at), _moment(submission.finished_at)
+            numbers = {name: _number(submission, name) for name in METRICS}
+            if is_result(submission):
+                run_digest = self._add_run(submission, numbers, finished_at or submitted_at)
+        except (units.UnitError, ManifestError) as error:
+            self._bundle.rejects.append(Reject(f"submission/{submission.id}", submission.payload, str(error)))
+        score = numbers.get("sol_score")
+        self._bundle.add(
+            "submissions", str(submission.id), submission.kernel_name, submission.username, submission.status,
+            submission.is_correct, submission.is_disqualified, submission.disqualification_reason,
+            submission.latency_ms, None if score is None else float(score), submission.gpu_type,
+            submission.evaluation_stack_version, submitted_at, finished_at, submission.payload,
+            submission.state_digest, submission.body_digest, run_digest,
+        )  # fmt: skip
+
+    def _add_run(
+        self, submission: Submission, numbers: dict[str, int | float | None], observed: datetime | None
+    ) -> str | None:
+        kernel = self._kernel
+        if kernel is None or kernel.suite is None:
+            self.waiting += 1
+            return None
+        latency_ns = units.ms_to_ns(submission.latency_ms or "")
+        if observed is None:
+            raise units.UnitError("neither finished_at nor submitted_at: no time of observation")
+        setting = self._setting(submission, kernel.operation_digest, kernel.suite)
+        implementation = _implementation(submission, kernel, setting.hardware)
+        metrics = {name: value for name, value in numbers.items() if value is not None}
+        run = make("BenchmarkRun", _run_metadata(submission), {
+            "implementationDigest": implementation.digest,
+            "workloadDigest": kernel.suite.digest,
+            "protocolDigest": setting.protocol_digest,
+            "environmentDigest": setting.environment_digest,
+            "status": "passed",
+            "timing": {"primaryStatistic": "mean", "latencyNs": {"mean": latency_ns}},
+            "sourceNative": {
+                "source": "sol-execbench",
+                "benchmark": submission.kernel_name,
+                "externalId": str(submission.id),
+                "metrics": metrics,
+            },
+            "observedAt": units.format_instant_ms(observed),
+        })  # fmt: skip
+        self._add_implementation(submission, kernel.operation_digest, implementation)
+        self._bundle.add(
+            "runs", run.digest, str(submission.id), submission.kernel_name, FAMILY, setting.comparison_key,
+            kernel.operation_digest, kernel.suite.digest, implementation.digest, setting.protocol_digest,
+            setting.environment_digest, "passed", *PRIMARY, float(latency_ns), _to_ms(observed), "reported",
+            "source-native", run.name, _text(run.metadata), run.text,
+        )  # fmt: skip
+        self._bundle.add("measurements", FAMILY, run.digest, *PRIMARY, float(latency_ns))
+        for name, value in metrics.items():
+            self._bundle.add("source_metrics", FAMILY, run.digest, name, float(value))
+        self._doubt(submission, run.digest, kernel)
+        return run.digest
+
+    def _doubt(self, submission: Submission, run_digest: str, kernel: MappedKernel) -> None:
+        if kernel.floor_ms is None or units.plain_number(submission.latency_ms or "") >= kernel.floor_ms:
+            return
+        detail = f"{submission.latency_ms} ms is less than the {kernel.floor_ms} ms that the fastest case allows"
+        self._bundle.add("reviews", run_digest, "BELOW_SPEED_OF_LIGHT", detail)
+
+    def _add_implementation(self, submission: Submission, operation_digest: str, made: Made) -> None:
+        user = submission.username
+        if user not in self._projects:
+            self._projects.add(user)
+            project = _project(user)
+            self._bundle.add("projects", project.digest, project.name, user, _text(project.metadata), project.text)
+        self._bundle.add(
+            "implementations", made.digest, operation_digest, user, str(submission.id), "unknown", None,
+            made.name, _text(made.metadata), made.text,
+        )  # fmt: skip
+
+    def _setting(self, submission: Submission, operation_digest: str, suite: Made) -> Setting:
+        gpu, stack = submission.gpu_type, submission.evaluation_stack_version or "unknown"
+        if (gpu, stack) not in self._settings:
+            self._settings[gpu, stack] = self._add_setting(gpu, stack, operation_digest, suite)
+        return self._settings[gpu, stack]
+
+    def _add_setting(self, gpu: str, stack: str, operation_digest: str, suite: Made) -> Setting:
+        hardware = gpu_hardware(gpu)
+        protocol, environment = _protocol(stack), _environment(gpu, stack, hardware)
+        self._bundle.add(
+            "protocols", protocol.digest, FAMILY, HARNESS, stack, NOTES,
+            protocol.name, _text(protocol.metadata), protocol.text,
+        )  # fmt: skip
+        self._bundle.add(
+            "environments", environment.digest, hardware["vendor"], hardware["product"], hardware["architecture"],
+            environment.name, _text(environment.metadata), environment.text,
+        )  # fmt: skip
+        key = comparison_key(
+            operation=operation_digest, workload=suite.digest, protocol=protocol.digest,
+            environment=environment.digest, correctness=correctness_digest(suite.spec["correctness"]),
+            metric=":".join(PRIMARY),
+        )  # fmt: skip
+        return Setting(hardware, protocol.digest, environment.digest, key)
+
+
+def is_result(submission: Submission) -> bool:
+    """Whether a submission states a result: completed, correct, not disqualified, with a latency."""
+    return (
+        submission.status == "COMPLETED"
+        and submission.is_correct is True
+        and submission.is_disqualified is not True
+        and submission.latency_ms is not None
+    )
+
+
+def gpu_hardware(name: str) -> dict[str, str]:
+    """Return {vendor, product, architecture} of a GPU type. The board is NVIDIA's own, so an unknown name is too."""
+    bare = name.replace("_", " ").removeprefix("NVIDIA ")
+    known: dict[str, str] | None = curated("gpus").get(bare)
+    return known or {"vendor": "nvidia", "product": name.replace("_", " "), "architecture": "unknown"}
+
+
+def _text(metadata: dict[str, Any]) -> str:
+    return canonical_json(metadata).decode()
+
+
+def _number(submission: Submission, name: str) -> int | float | None:
+    digits = getattr(submission, name)
+    return None if digits is None else units.json_number(digits)
+
+
+def _to_ms(moment: datetime) -> datetime:
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else units.parse_instant(text)
+
+
+def _run_metadata(submission: Submission) -> dict[str, Any]:
+    title = f"{submission.username} · {submission.kernel_name} · {submission.gpu_type}"
+    metadata: dict[str, Any] = {"name": f"sol-submission-{submission.id}", "title": cut(title, 200)}
+    if submission.worker_id:
+        metadata["labels"] = {"worker": cut(submission.worker_id, 200)}
+    return metadata
+
+
+def _implementation(submission: Submission, kernel: MappedKernel, hardware: dict[str, str]) -> Made:
+    user = submission.username
+    metadata = {
+        "name": f"sol-submission-{submission.id}",
+        "title": cut(f"{user} · {submission.kernel_name}", 200),
+        "authors": [{"name": user}],
+    }
+    return make("ImplementationRevision", metadata, {
+        "projectRevision": {"version": f"submission-{submission.id}"},
+        "operation": {"specDigest": kernel.operation_digest},
+        "callable": {"language": "unknown"},
+        "support": {
+            "hardwareArchitectures": [hardware["architecture"]],
+            "productsTested": [hardware["product"]],
+            "dtypes": kernel.dtypes,
+        },
+        "licensing": {},
+    })  # fmt: skip
+
+
+def _project(username: str) -> Made:
+    spec = {"name": username, "kind": "individual", "host": {"kind": "other", "id": f"sol-execbench/user/{username}"}}
+    return make("SoftwareProject", {"name": f"sol-user-{kebab(username)}"}, spec)
+
+
+def _protocol(stack: str) -> Made:
+    metadata = {"name": f"sol-execbench-leaderboard-{kebab(stack)}", "title": f"{HARNESS} {stack}"}
+    return make("BenchmarkProtocol", metadata, {
+        "harness": {"name": HARNESS, "version": stack},
+        "measurement": {"timer": "harness_reported", "primaryStatistic": "mean"},
+        "correctness": {"reference": "definition reference implementation", "comparator": COMPARATOR},
+        "comparability": {"family": FAMILY, "notes": NOTES},
+    })  # fmt: skip
+
+
+def _environment(gpu: str, stack: str, hardware: dict[str, str]) -> Made:
+    metadata = {
+        "name": f"sol-execbench-{kebab(gpu)}-{kebab(stack)}",
+        "title": f"SOL-ExecBench {hardware['product']}, stack {stack}",
+    }
+    spec = {"hardware": hardware, "software": {"libraries": {"evaluation_stack": stack}}}
+    return make("ExecutionEnvironment", metadata, spec)

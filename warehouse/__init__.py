@@ -1,0 +1,1 @@
+"""The warehouse: manifests and facts in DuckDB, published whole after every sync."""

@@ -1,0 +1,109 @@
+"""Where the warehouse is opened: by the one writer on a copy, by readers on the published file.
+
+The published file changes only by being replaced with a whole new state. A reader that has it open keeps its state;
+the writer never waits for a reader.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+WAREHOUSE = "warehouse.duckdb"
+WORKING = "warehouse.working.duckdb"
+
+
+class WarehouseError(Exception):
+    """The warehouse cannot be used as asked: which one, why, and what to do."""
+
+
+def published_path(home: Path) -> Path:
+    """Return where the published state of a home is."""
+    return home / WAREHOUSE
+
+
+@contextmanager
+def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the published state read-only. Raises `WarehouseError` when there is none yet."""
+    path = published_path(home)
+    if not path.exists():
+        raise WarehouseError(f"no warehouse in {home} yet: run `kix sync` first (or `kix sync --sample` to try it out)")
+    _remove_stray_wal(path)
+    try:
+        connection = duckdb.connect(path, read_only=True, config={"autoinstall_known_extensions": False})
+    except duckdb.Error as error:
+        raise WarehouseError(f"cannot open {path}: {error}") from error
+    with connection:
+        yield connection
+
+
+class Working:
+    """A private copy of the published state, loaded into and then published or thrown away.
+
+    Whoever holds one must hold the home's lock. `memory_limit` bounds DuckDB's memory (e.g. `1GB`); what does not fit
+    goes to a temporary folder in the home.
+    """
+
+    def __init__(self, home: Path, memory_limit: str) -> None:
+        self.home = home
+        self.path = home / WORKING
+        self.discard()
+        if published_path(home).exists():
+            shutil.copyfile(published_path(home), self.path)
+            self.path.chmod(0o644)
+        self.connection = duckdb.connect(
+            self.path,
+            config={
+                "memory_limit": memory_limit,
+                "temp_directory": str(home / "tmp"),
+                "preserve_insertion_order": True,
+                "autoinstall_known_extensions": False,
+            },
+        )
+        self.connection.execute("SET TimeZone = 'UTC'")
+
+    def publish(self) -> Path:
+        """Make the copy the published state: checkpoint, close, sync to disk, read-only, rename. Returns its path."""
+        self.connection.execute("CHECKPOINT")
+        self.connection.close()
+        _sync_to_disk(self.path)
+        self.path.chmod(0o444)
+        target = published_path(self.home)
+        _remove_stray_wal(target)
+        self.path.replace(target)
+        _sync_to_disk(self.home)
+        return target
+
+    def discard(self) -> None:
+        """Throw the copy away, also what a killed process left of one."""
+        if hasattr(self, "connection"):
+            self.connection.close()
+        for path in (self.path, self.path.with_name(WORKING + ".wal")):
+            path.unlink(missing_ok=True)
+
+
+def _remove_stray_wal(path: Path) -> None:
+    # Left by someone who opened the published file for writing; it would make every reader fail.
+    path.with_name(path.name + ".wal").unlink(missing_ok=True)
+
+
+def _sync_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def first_row(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: list[object] | None = None
+) -> tuple[Any, ...] | None:
+    """Return the first row of a result that is read to its end: a half-read one blocks the connection."""
+    rows = connection.execute(query, parameters).fetchall()
+    return rows[0] if rows else None

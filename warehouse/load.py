@@ -1,0 +1,209 @@
+"""Loads one sync's bundles into a working copy: staged as they come, then one transaction of numbered SQL files.
+
+Idempotent by digest: what is there already is not added again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+
+import duckdb
+import polars as pl
+
+from scrapers.archive import Archive, SyncRecord
+from scrapers.contract import Drift, Reject
+from transforms.bundle import COLUMNS, Bundle
+from warehouse.checks import run_checks
+from warehouse.connection import WarehouseError, first_row
+from warehouse.migrations import add_family_schemas, migrate, sql_files
+
+EVIDENCE = (
+    "operations", "workloads", "workload_bound_versions", "projects", "protocols", "environments", "implementations",
+    "runs", "measurements", "source_metrics", "metadata_versions", "submission_versions", "submission_renames",
+    "submission_runs", "reviews", "lifecycle",
+)  # fmt: skip
+"""Tables whose growth is news; listings, fetches and the like grow with every sync."""
+
+ORDERED = ("runs", "measurements", "source_metrics")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownListing:
+    """A kernel's latest listing in the warehouse, to tell whether anything changed since."""
+
+    complete: bool
+    body_digest: str
+    definition_digest: str | None
+    listed: int
+    clean: bool
+    entries_sync: int
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What a load did: rows inserted by table, rows that were there before, and what it raised for review."""
+
+    inserted: dict[str, int] = field(default_factory=dict)
+    unchanged: dict[str, int] = field(default_factory=dict)
+    reviews: list[dict[str, str]] = field(default_factory=list)
+
+
+class Loader:
+    """One sync's load. Use as: construct, `add` each bundle, `finish`. The caller publishes or discards the copy."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, sync: SyncRecord) -> None:
+        self._db = connection
+        self._sync = sync
+        self._db.execute("BEGIN")
+        migrate(self._db)
+        self._check_sync_is_new()
+        for table in COLUMNS:
+            self._db.register("incoming", _Frame(Bundle().frame(table)))
+            self._db.execute(f"CREATE OR REPLACE TEMP TABLE stage_{table} AS SELECT * FROM incoming")
+            self._db.unregister("incoming")
+
+    def _check_sync_is_new(self) -> None:
+        newest = first_row(self._db, "SELECT max(sync_id) FROM syncs")
+        if newest and newest[0] is not None and newest[0] >= self._sync.sync_id:
+            raise WarehouseError(
+                f"sync {self._sync.sync_id} is not newer than the warehouse's last, {newest[0]}:"
+                " this archive and this warehouse do not belong together; restore the one that is missing"
+            )
+
+    def known_listings(self) -> dict[str, KnownListing]:
+        """Return the latest listing of each kernel of the source."""
+        rows = self._db.execute(
+            "SELECT kernel, complete, body_digest, definition_digest, listed, clean, entries_sync FROM listings"
+            " WHERE source = ? QUALIFY row_number() OVER (PARTITION BY kernel ORDER BY sync_id DESC) = 1",
+            [self._sync.source],
+        ).fetchall()
+        return {kernel: KnownListing(*rest) for kernel, *rest in rows}
+
+    def add(self, bundle: Bundle) -> None:
+        """Stage a bundle's rows."""
+        for table, rows in bundle.rows.items():
+            if rows:
+                self._db.register("incoming", _Frame(bundle.frame(table)))
+                self._db.execute(f"INSERT INTO stage_{table} SELECT * FROM incoming")
+                self._db.unregister("incoming")
+
+    def finish(
+        self,
+        archive: Archive,
+        status: str,
+        finished_at: datetime,
+        rejects: Iterable[Reject],
+        drift: Iterable[Drift],
+    ) -> Loaded:
+        """Turn what is staged into rows, check the whole, and commit. Raises `WarehouseError` when a check fails."""
+        before = self._counts()
+        self._set("sync_id", self._sync.sync_id)
+        self._set("source", self._sync.source)
+        self._set("started_at", self._sync.started_at)
+        for _, text in sql_files("load"):
+            self._db.execute(text)
+        self._add_provenance(archive, status, finished_at, rejects, drift)
+        add_family_schemas(self._db)
+        loaded = self._tally(before)
+        if any(loaded.inserted.values()):
+            self._keep_order()
+            if failures := run_checks(self._db):
+                raise WarehouseError("nothing was loaded, checks failed: " + " | ".join(map(str, failures)))
+        self._db.execute("COMMIT")
+        return loaded
+
+    def _set(self, name: str, value: object) -> None:
+        self._db.execute(f"SET VARIABLE {name} = ?", [value])
+
+    def _counts(self) -> dict[str, int]:
+        text = " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in EVIDENCE)
+        return dict(self._db.execute(text).fetchall())
+
+    def _tally(self, before: dict[str, int]) -> Loaded:
+        inserted = {table: count - before[table] for table, count in self._counts().items()}
+        rows = self._db.execute(
+            "SELECT subject, reason, detail FROM reviews WHERE first_seen_sync = ?", [self._sync.sync_id]
+        ).fetchall()
+        reviews = [{"subject": subject, "reason": reason, "detail": detail} for subject, reason, detail in rows]
+        return Loaded(inserted, before, reviews)
+
+    def _add_provenance(
+        self, archive: Archive, status: str, finished_at: datetime, rejects: Iterable[Reject], drift: Iterable[Drift]
+    ) -> None:
+        sync, source = self._sync.sync_id, self._sync.source
+        (last,) = first_row(self._db, "SELECT coalesce(max(sync_id), 0) FROM syncs") or (0,)
+        ended = [one for one in archive.syncs() if last < one.sync_id < sync and one.status in ("failed", "interrupted")]
+        for one in [*ended, self._sync]:
+            closed = (status, finished_at) if one.sync_id == sync else (one.status, one.finished_at)
+            self._db.execute(
+                "INSERT INTO syncs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [one.sync_id, one.source, one.base_url, one.scope, closed[0], one.started_at, closed[1], one.kix_version],
+            )
+            self._insert("fetches", _fetches(one.sync_id, archive))
+        self._insert("rejects", _table(("locator", "item", "reason"), map(asdict, rejects), sync, source))
+        self._insert("drift", _table(("path", "change", "locator", "count"), map(asdict, drift), sync, source))
+
+    def _insert(self, table: str, frame: pl.DataFrame) -> None:
+        self._db.register("incoming", _Frame(frame))
+        self._db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+        self._db.unregister("incoming")
+
+    def _keep_order(self) -> None:
+        """Put a big table back in order once more than a tenth of it was appended since it last was."""
+        done = dict(self._db.execute("SELECT table_name, rows_ordered FROM ordered_rows").fetchall())
+        for table in ORDERED:
+            (rows,) = first_row(self._db, f"SELECT count(*) FROM {table}") or (0,)
+            ordered = done.get(table, 0)
+            if rows - ordered <= rows / 10:
+                continue
+            if ordered:
+                self._db.execute(_REORDER[table].format(table=table))
+            self._db.execute("DELETE FROM ordered_rows WHERE table_name = ?", [table])
+            self._db.execute("INSERT INTO ordered_rows VALUES (?, ?)", [table, rows])
+
+
+_BY_RUN = """
+    CREATE OR REPLACE TEMP TABLE reordered AS SELECT m.* FROM {table} m JOIN runs r USING (run_digest)
+    ORDER BY r.comparability_family, r.comparison_key, r.primary_value, r.run_digest;
+    DELETE FROM {table}; INSERT INTO {table} SELECT * FROM reordered ORDER BY rowid; DROP TABLE reordered;
+"""
+_REORDER = {
+    "runs": """
+    CREATE OR REPLACE TEMP TABLE reordered AS SELECT * FROM {table}
+    ORDER BY comparability_family, comparison_key, primary_value, run_digest;
+    DELETE FROM {table}; INSERT INTO {table} SELECT * FROM reordered ORDER BY rowid; DROP TABLE reordered;
+""",
+    "measurements": _BY_RUN,
+    "source_metrics": _BY_RUN,
+}
+
+
+class _Frame:
+    """Lets DuckDB read a frame through Arrow's C interface, which needs no pyarrow."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+def _table(names: tuple[str, ...], rows: Iterable[dict[str, object]], sync: int, source: str) -> pl.DataFrame:
+    kinds = {name: pl.Int64 if name == "count" else pl.String for name in names}
+    frame = pl.DataFrame([{name: row[name] for name in names} for row in rows], schema=kinds)
+    return frame.with_columns(sync_id=pl.lit(sync, pl.Int64), source=pl.lit(source, pl.String))
+
+
+def _fetches(sync_id: int, archive: Archive) -> pl.DataFrame:
+    schema = {
+        "fetch_id": pl.Int64, "url": pl.String, "status": pl.Int16, "fetched_at": pl.String, "via": pl.String,
+        "etag": pl.String, "media_type": pl.String, "body_digest": pl.String, "size_bytes": pl.Int64,
+        "error": pl.String,
+    }  # fmt: skip
+    frame = pl.DataFrame(archive.fetches(sync_id), schema=schema, orient="row")
+    return frame.with_columns(
+        pl.col("fetched_at").str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", time_zone="UTC"),
+        sync_id=pl.lit(sync_id, pl.Int64),
+    )

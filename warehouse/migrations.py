@@ -1,0 +1,84 @@
+"""Applies the numbered SQL files, forward only, and keeps the views as this version of kix defines them."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import duckdb
+
+from warehouse.connection import WarehouseError, first_row
+
+FAMILY_VIEWS = ("runs", "measurements", "source_metrics", "leaderboard", "cohorts")
+
+
+def sql_files(folder: str) -> list[tuple[str, str]]:
+    """Return (name, text) of the SQL files in a folder of `warehouse/sql`, in order of their names."""
+    entries = (entry for entry in files(__package__).joinpath("sql", folder).iterdir() if entry.name.endswith(".sql"))
+    return sorted((entry.name.removesuffix(".sql"), entry.read_text(encoding="utf-8")) for entry in entries)
+
+
+def applied(connection: duckdb.DuckDBPyConnection) -> list[int]:
+    """Return the numbers of the migrations that made this schema; none for an empty file."""
+    known = first_row(
+        connection,
+        "SELECT 1 FROM information_schema.tables WHERE table_name = 'schema_migrations' AND table_schema = 'main'",
+    )
+    if known is None:
+        return []
+    return [row[0] for row in connection.execute("SELECT number FROM schema_migrations ORDER BY number").fetchall()]
+
+
+def migrate(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Apply what is missing, inside the caller's transaction. Returns the names applied.
+
+    Raises `WarehouseError` when the schema is newer than this kix.
+    """
+    done = set(applied(connection))
+    wanted = {int(name[:4]): (name, text) for name, text in sql_files("migrations")}
+    if unknown := done - wanted.keys():
+        raise WarehouseError(
+            f"the warehouse has schema {max(unknown)}, this kix knows {max(wanted)}: use the newer kix that wrote it"
+        )
+    names = []
+    for number in sorted(wanted.keys() - done):
+        name, text = wanted[number]
+        connection.execute(text)
+        connection.execute("INSERT INTO schema_migrations VALUES (?, ?, now())", [number, name])
+        names.append(name)
+    for _, text in sql_files("views"):
+        connection.execute(text)
+    return names
+
+
+def add_family_schemas(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give each comparability family that has none a schema of its name, with the family's rows alone."""
+    families = connection.execute(
+        "SELECT DISTINCT comparability_family FROM protocols WHERE comparability_family NOT IN"
+        " (SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database())"
+    ).fetchall()
+    for (family,) in families:
+        _add_family_schema(connection, family)
+
+
+def _add_family_schema(connection: duckdb.DuckDBPyConnection, family: str) -> None:
+    schema, literal = quoted(family), "'" + family.replace("'", "''") + "'"
+    connection.execute(f"CREATE SCHEMA {schema}")
+    for view in FAMILY_VIEWS:
+        connection.execute(
+            f"CREATE VIEW {schema}.{view} AS SELECT * FROM main.{view} WHERE comparability_family = {literal}"
+        )
+        rows = connection.execute(
+            "SELECT column_name, comment FROM duckdb_columns()"
+            " WHERE schema_name = 'main' AND database_name = current_database() AND table_name = ?",
+            [view],
+        ).fetchall()
+        text = f"The rows of main.{view} that belong to the family {family}."
+        connection.execute(f"COMMENT ON VIEW {schema}.{view} IS '{text}'")
+        for column, comment in rows:
+            escaped = (comment or "").replace("'", "''")
+            connection.execute(f"COMMENT ON COLUMN {schema}.{view}.{quoted(column)} IS '{escaped}'")
+
+
+def quoted(identifier: str) -> str:
+    """Return an SQL identifier, quoted."""
+    return '"' + identifier.replace('"', '""') + '"'

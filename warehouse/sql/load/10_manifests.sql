@@ -1,0 +1,35 @@
+-- New objects, by digest. The staged rows of a digest are alike but for their metadata; the first one stays.
+INSERT INTO operations
+SELECT operation_digest, getvariable('source'), slug, title, operation_family, tags, manifest, getvariable('sync_id')
+FROM stage_operations ANTI JOIN operations USING (operation_digest)
+QUALIFY row_number() OVER (PARTITION BY operation_digest ORDER BY stage_operations.rowid) = 1;
+
+INSERT INTO workloads
+SELECT workload_digest, operation_digest, kind, external_id, manifest, getvariable('sync_id')
+FROM stage_workloads ANTI JOIN workloads USING (workload_digest)
+QUALIFY row_number() OVER (PARTITION BY workload_digest ORDER BY stage_workloads.rowid) = 1;
+
+INSERT INTO projects
+SELECT project_digest, name, display_name, manifest, getvariable('sync_id')
+FROM stage_projects ANTI JOIN projects USING (project_digest)
+QUALIFY row_number() OVER (PARTITION BY project_digest ORDER BY stage_projects.rowid) = 1;
+
+INSERT INTO protocols
+SELECT protocol_digest, name, comparability_family, harness, stack_version, notes, manifest, getvariable('sync_id')
+FROM stage_protocols ANTI JOIN protocols USING (protocol_digest)
+QUALIFY row_number() OVER (PARTITION BY protocol_digest ORDER BY stage_protocols.rowid) = 1;
+
+INSERT INTO environments
+SELECT environment_digest, name, vendor, product, architecture, manifest, getvariable('sync_id')
+FROM stage_environments ANTI JOIN environments USING (environment_digest)
+QUALIFY row_number() OVER (PARTITION BY environment_digest ORDER BY stage_environments.rowid) = 1;
+
+INSERT INTO workload_bound_versions
+SELECT b.suite_digest, b.entry_index, b.workload_digest, b.baseline_latency_ns, b.speed_of_light_ns,
+    getvariable('sync_id')
+FROM (SELECT DISTINCT * FROM stage_workload_bounds) b
+LEFT JOIN workload_bounds w USING (suite_digest, entry_index)
+WHERE w.suite_digest IS NULL
+    OR w.baseline_latency_ns IS DISTINCT FROM b.baseline_latency_ns
+    OR w.speed_of_light_ns IS DISTINCT FROM b.speed_of_light_ns
+ORDER BY b.suite_digest, b.entry_index;

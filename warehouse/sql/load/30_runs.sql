@@ -1,0 +1,45 @@
+-- Runs that a state was tied to in this sync and that are not there yet, in the order in which big tables are kept.
+INSERT INTO runs
+SELECT r.comparability_family, r.comparison_key, r.run_digest, getvariable('source'), r.external_id, r.kernel,
+    r.operation_digest, r.workload_digest, r.implementation_digest, r.protocol_digest, r.environment_digest, r.status,
+    r.primary_metric, r.primary_statistic, r.primary_unit, r.primary_value, r.observed_at, r.evidence, r.profile,
+    r.manifest, getvariable('sync_id')
+FROM stage_runs r
+SEMI JOIN (SELECT run_digest FROM submission_runs WHERE first_seen_sync = getvariable('sync_id')) USING (run_digest)
+ANTI JOIN runs USING (run_digest)
+ORDER BY r.comparability_family, r.comparison_key, r.primary_value, r.run_digest;
+
+CREATE OR REPLACE TEMP TABLE new_runs AS
+SELECT comparability_family, comparison_key, run_digest, implementation_digest, primary_value
+FROM runs WHERE first_seen_sync = getvariable('sync_id');
+
+INSERT INTO implementations
+SELECT i.implementation_digest, getvariable('source'), i.operation_digest, i.project, i.external_id, i.language,
+    i.license, i.manifest, getvariable('sync_id')
+FROM stage_implementations i
+SEMI JOIN new_runs USING (implementation_digest)
+ANTI JOIN implementations USING (implementation_digest);
+
+INSERT INTO measurements
+SELECT m.comparability_family, m.run_digest, m.metric, m.statistic, m.unit, m.value
+FROM stage_measurements m JOIN new_runs n USING (run_digest)
+ORDER BY n.comparability_family, n.comparison_key, n.primary_value, m.run_digest;
+
+INSERT INTO source_metrics
+SELECT m.comparability_family, m.run_digest, m.metric, m.value
+FROM stage_source_metrics m JOIN new_runs n USING (run_digest)
+ORDER BY n.comparability_family, n.comparison_key, n.primary_value, m.run_digest;
+
+INSERT INTO reviews
+SELECT getvariable('source'), s.subject, s.reason, s.detail, getvariable('sync_id')
+FROM stage_reviews s SEMI JOIN new_runs ON new_runs.run_digest = s.subject
+ANTI JOIN reviews USING (subject, reason);
+
+-- One name, two definitions: both are kept, and a person decides.
+INSERT INTO reviews
+SELECT DISTINCT getvariable('source'), o.operation_digest, 'AMBIGUOUS_SLUG',
+    format('{} names {} too', o.slug, e.operation_digest), getvariable('sync_id')
+FROM operations o JOIN operations e
+    ON e.source = o.source AND e.slug = o.slug AND e.operation_digest <> o.operation_digest
+WHERE o.first_seen_sync = getvariable('sync_id') AND o.source = getvariable('source')
+    AND (e.first_seen_sync < o.first_seen_sync OR e.operation_digest < o.operation_digest);
