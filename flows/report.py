@@ -57,7 +57,9 @@ class Report:
         found = self.discovered
         new = {table: count for table, count in self.inserted.items() if count}
         what = ", ".join(f"{new[table]:,} {table.replace('_', ' ')}" for table in NEWS if table in new) or "nothing new"
-        state = {"complete": "complete", "partial": "done in part"}[self.status] + (" (dry run)" if self.dry_run else "")
+        state = {"complete": "complete", "partial": "done in part"}[self.status] + (
+            " (dry run)" if self.dry_run else ""
+        )
         return (
             f"{self.source}: {state}. Read {found.get('kernels', 0):,} kernels and {found.get('submissions', 0):,}"
             f" submissions with {self.requests:,} requests ({self.not_modified:,} unchanged). New: {what}."
@@ -69,12 +71,16 @@ class Report:
         if any(self.inserted.values()):
             lines += ["| table | new | there before |", "| --- | ---: | ---: |"]
             lines += [
-                f"| {table} | {count} | {self.unchanged.get(table, 0)} |" for table, count in self.inserted.items() if count
+                f"| {table} | {count} | {self.unchanged.get(table, 0)} |"
+                for table, count in self.inserted.items()
+                if count
             ]
             lines.append("")
         lines += _section("Could not be used", [f"{_code(one.locator)}: {_code(one.reason)}" for one in self.rejects])
         lines += _section("Incomplete listings", [_code(locator) for locator in self.incomplete])
-        lines += _section("For review", [f"{one['reason']}: {_code(one['subject'])} {_code(one['detail'])}" for one in self.reviews])
+        lines += _section(
+            "For review", [f"{one['reason']}: {_code(one['subject'])} {_code(one['detail'])}" for one in self.reviews]
+        )
         lines += _section("Drift", [f"{_code(one.path)}: {one.change} ({one.count} times)" for one in self.drift])
         return "\n".join(lines)
 

@@ -54,5 +54,7 @@ def check_not_mixed(archive: Archive, *, synthetic: bool) -> None:
     """Raise `SyncFailed` when a home would come to hold synthetic rows beside real ones."""
     for sync in archive.syncs():
         if is_synthetic(sync.base_url) is not synthetic:
-            kinds = ("the synthetic sample", "real rows") if is_synthetic(sync.base_url) else ("real rows", "the sample")
+            kinds = (
+                ("the synthetic sample", "real rows") if is_synthetic(sync.base_url) else ("real rows", "the sample")
+            )
             raise SyncFailed(f"{archive.path.parent} holds {kinds[0]}; {kinds[1]} need another --home")

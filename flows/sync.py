@@ -63,12 +63,12 @@ class Request:
     dry_run: bool = False
 
 
-async def directly(_name: str, work: Callable[[], Awaitable[Result]], *, retries: int = 0) -> Result:  # noqa: ARG001
+async def directly(name: str, work: Callable[[], Awaitable[Result]], *, retries: int = 0) -> Result:  # noqa: ARG001  a step's face
     """Run a step as it is: the client retries what is worth retrying."""
     return await work()
 
 
-def silent(_stage: str, _done: int, _total: int) -> None:
+def silent(stage: str, done: int, total: int) -> None:  # noqa: ARG001  a progress's face
     """Show no progress."""
 
 
@@ -83,7 +83,8 @@ async def sync(
 ) -> Report:
     """Sync one source of one home: scrape, transform, load, publish. Returns the report, also of a failed sync.
 
-    Raises `HomeBusy` when another sync holds the home. Nothing is published by a sync that fails or is interrupted.
+    Raises `HomeBusy` when another sync holds the home, `SyncFailed` when it cannot begin (an unusable archive).
+    Nothing is published by a sync that fails or is interrupted.
     """
     settings.home.mkdir(parents=True, exist_ok=True)
     with (

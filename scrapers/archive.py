@@ -78,13 +78,13 @@ class Archive:
             self._db = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
             )
-            self._prepare(read_only)
+            self._prepare(read_only=read_only)
         except sqlite3.DatabaseError as error:
             raise SyncFailed(f"cannot use the archive {path}: {error}; move it aside or restore it") from error
         self._pack = zstandard.ZstdCompressor(level=3)
         self._unpack = zstandard.ZstdDecompressor()
 
-    def _prepare(self, read_only: bool) -> None:
+    def _prepare(self, *, read_only: bool) -> None:
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if version > SCHEMA_VERSION:
             raise SyncFailed(
@@ -95,7 +95,9 @@ class Archive:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         if version == 0:
-            self._db.executescript("BEGIN IMMEDIATE;" + files(__package__).joinpath("archive.sql").read_text() + "COMMIT;")
+            self._db.executescript(
+                "BEGIN IMMEDIATE;" + files(__package__).joinpath("archive.sql").read_text() + "COMMIT;"
+            )
 
     def __enter__(self) -> Archive:
         return self

@@ -66,7 +66,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class Host:
-    """What is known of one origin during a sync: its robots rules, its pace, and until when it asked to be left alone."""
+    """What a sync knows of one origin: its robots rules, its pace, and until when it asked to be left alone."""
 
     robots: Protego | None = None
     pace: AsyncLimiter | None = None
@@ -82,7 +82,7 @@ class Client:
     Raises `GiveUp` for an answer that cannot be had: refused address, robots, bounds, a final status, retries used up.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  each by name
         self,
         policy: SourcePolicy,
         archive: Archive,
@@ -362,7 +362,7 @@ def paced(policy: SourcePolicy, connections: int | None, requests_per_s: float |
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Seconds that a `Retry-After` header asks for: a whole number, or a date (RFC 9110 §10.2.3). None if unreadable."""
+    """Seconds that a `Retry-After` header asks for: a number, or a date (RFC 9110 §10.2.3). None if unreadable."""
     if value is None:
         return None
     if value.strip().isascii() and value.strip().isdigit():

@@ -4,8 +4,8 @@
     product = operand { ("*" | "//" | "%") operand }
     operand = whole number | axis name | "(" sum ")"
 
-Numbers are decimal digits, names are lowercase (`[a-z][a-z0-9_]*`), spaces may stand between. There is no unary minus,
-no power and no call. Operators of one rank group from the left; `//` and `%` round towards minus infinity, as in Python.
+Numbers are decimal digits, names are lowercase (`[a-z][a-z0-9_]*`), spaces may stand between. There is no unary
+minus, no power and no call. Operators of one rank group from the left; `//` and `%` round down, as in Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _MAX_CHARACTERS: Final = 1_000
 _LIMIT: Final = 2**63  # magnitudes stay below it, so a row of factors cannot grow without bound
 
 _TOKEN: Final = re.compile(
-    r"(?P<number>[0-9]+)|(?P<name>[a-z][a-z0-9_]*)|(?P<sign>//|[-+*%()])|[ \t]+|(?P<foreign>[^ \t])"
+    r"(?P<number>[0-9]+)|(?P<name>[a-z][a-z0-9_]*)|(?P<sign>//|[-+*%])|(?P<open>\()|(?P<close>\))"
+    r"|[ \t]+|(?P<foreign>[^ \t])"
 )
 _GRAMMAR: Final = "it may hold whole numbers, lowercase axis names, + - * // % and ( )"
 _RANK: Final = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2}
@@ -40,12 +41,14 @@ class AxisError(ValueError):
 class UnboundAxisError(AxisError):
     """An expression that needs an axis which has no value; `name` is that axis."""
 
-    def __init__(self, expression: str, name: str) -> None:
-        super().__init__(expression, name)
+    def __init__(self, name: str, expression: str | None = None) -> None:
+        super().__init__(name, expression)
         self.name = name
+        self.expression = expression
 
     def __str__(self) -> str:
-        return f"axis expression {self.args[0]!r}: axis {self.name!r} has no value here"
+        where = "" if self.expression is None else f"axis expression {self.expression!r}: "
+        return f"{where}axis {self.name!r} has no value here"
 
 
 def evaluate(expression: str, bindings: Mapping[str, int]) -> int:
@@ -66,7 +69,7 @@ def evaluate(expression: str, bindings: Mapping[str, int]) -> int:
         elif step in bindings:
             value = bindings[step]
         else:
-            raise UnboundAxisError(expression, step)
+            raise UnboundAxisError(step, expression)
         if abs(value) >= _LIMIT:
             raise AxisError(f"axis expression {expression!r}: reaches 2^63 in magnitude, no axis is that long")
         stack.append(value)
@@ -91,14 +94,14 @@ def _postfix(expression: str) -> tuple[int | str, ...]:
         if operand_next and kind in ("number", "name"):
             steps.append(int(token) if kind == "number" else token)
             operand_next = False
-        elif operand_next and token == "(":
+        elif operand_next and kind == "open":
             waiting.append(token)
-        elif not operand_next and token in _RANK:
+        elif not operand_next and kind == "sign":
             while waiting and _RANK.get(waiting[-1], 0) >= _RANK[token]:
                 steps.append(waiting.pop())
             waiting.append(token)
             operand_next = True
-        elif not operand_next and token == ")" and "(" in waiting:
+        elif not operand_next and kind == "close" and "(" in waiting:
             while (sign := waiting.pop()) != "(":
                 steps.append(sign)
         else:

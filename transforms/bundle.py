@@ -92,7 +92,7 @@ class Bundle:
         """Return a table's rows as a frame with the declared types, also when there are none."""
         import polars as pl
 
-        types = {
+        types: dict[str, pl.DataType | type[pl.DataType]] = {
             TEXT: pl.String, INTEGER: pl.Int64, REAL: pl.Float64, FLAG: pl.Boolean, TEXTS: pl.List(pl.String),
             MOMENT: pl.Datetime("us", "UTC"),
         }  # fmt: skip

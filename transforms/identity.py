@@ -61,7 +61,7 @@ def canonical_json(value: object) -> bytes:
         text = orjson.dumps(value, option=_ORJSON_OPTIONS)
         # orjson writes enumerations, UUIDs and its own fragments unasked. marshal takes the built-in types only, and
         # no subclass of them, so it serves as a type check that runs in C.
-        marshal.dumps(value)
+        marshal.dumps(value)  # type: ignore[arg-type]  # what it does not take is the question
     except (TypeError, ValueError):
         return _reference_json(value)
     return _reference_json(value) if _is_unsure(text) else text

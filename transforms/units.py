@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Context, Decimal, DivisionByZero, InvalidOperation
 from typing import Final
 
+from transforms.identity import MAX_SAFE_INTEGER
+
 # What a number may cost. A double needs 17 digits, its exact decimal expansion at most 767, and exponents end at 308;
 # a longer text or a larger exponent only serves to make arithmetic slow.
 _MAX_CHARACTERS: Final = 400
@@ -56,6 +58,22 @@ def plain_number(text: str) -> Decimal:
     return Decimal(text)
 
 
+def json_number(text: str) -> int | float:
+    """Return the value a JSON number has in canonical JSON: an int where it is whole and safe, else the nearest double.
+
+    Safe is within ±(2^53-1). Whole digits beyond that are taken only where a double holds them exactly, as it does
+    the `10000000000000000` that canonical JSON writes for 1e16. Raises UnitError for the others, and as
+    `plain_number` does.
+    """
+    number, double = plain_number(text), float(text)
+    # No `abs`: it rounds to whatever precision the calling thread has set.
+    if -MAX_SAFE_INTEGER <= number <= MAX_SAFE_INTEGER and number == number.quantize(_ONE, context=_EXACT):
+        return int(number)
+    if text.removeprefix("-").isdigit() and double != number:
+        raise UnitError(f"{text}: no double holds this whole number, so JSON readers would change it")
+    return double
+
+
 def ms_to_ns(text: str) -> int:
     """Convert a positive latency from milliseconds, as the source wrote it, to whole nanoseconds, half up.
 
@@ -72,25 +90,16 @@ def ms_to_ns(text: str) -> int:
 
 
 def ms_to_ns_real(text: str) -> float:
-    """Nanoseconds of a figure in milliseconds that may be a fraction of one (published bounds), as the nearest double.
+    """Convert a bound, 0 or more, from milliseconds to the double nearest to it in nanoseconds.
 
-    Raises `UnitError` for what is no number, and for a negative one.
+    For figures that are computed rather than measured: sources publish them in fractions of a nanosecond. Raises
+    UnitError for what is no plain number, for a negative one and for one beyond the range of a double.
     """
-    value = plain_number(text)
-    if value < 0:
-        raise UnitError(f"{text} ms is negative: a time is 0 or more")
-    return float(value.scaleb(6, _EXACT))
-
-
-def json_number(text: str) -> int | float:
-    """The value that a JSON number has in canonical JSON: an int where it is a whole number that a double holds exactly.
-
-    Raises `UnitError` for what is no finite number.
-    """
-    value = plain_number(text)
-    if value == value.to_integral_value() and abs(value) < 2**53:
-        return int(value)
-    return float(value)
+    milliseconds = plain_number(text)
+    nanoseconds = float(milliseconds.scaleb(6, _EXACT))
+    if milliseconds < 0 or math.isinf(nanoseconds):
+        raise UnitError(f"bound of {text} ms: a bound is 0 or more and finite")
+    return nanoseconds
 
 
 def duration_ns(value: int | str) -> int:

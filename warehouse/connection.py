@@ -15,6 +15,8 @@ from typing import Any
 
 import duckdb
 
+Connection = duckdb.DuckDBPyConnection
+
 WAREHOUSE = "warehouse.duckdb"
 WORKING = "warehouse.working.duckdb"
 
@@ -36,7 +38,7 @@ def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         raise WarehouseError(f"no warehouse in {home} yet: run `kix sync` first (or `kix sync --sample` to try it out)")
     _remove_stray_wal(path)
     try:
-        connection = duckdb.connect(path, read_only=True, config={"autoinstall_known_extensions": False})
+        connection = duckdb.connect(path, read_only=True)
     except duckdb.Error as error:
         raise WarehouseError(f"cannot open {path}: {error}") from error
     with connection:

@@ -134,12 +134,23 @@ class Loader:
     ) -> None:
         sync, source = self._sync.sync_id, self._sync.source
         (last,) = first_row(self._db, "SELECT coalesce(max(sync_id), 0) FROM syncs") or (0,)
-        ended = [one for one in archive.syncs() if last < one.sync_id < sync and one.status in ("failed", "interrupted")]
+        ended = [
+            one for one in archive.syncs() if last < one.sync_id < sync and one.status in ("failed", "interrupted")
+        ]
         for one in [*ended, self._sync]:
             closed = (status, finished_at) if one.sync_id == sync else (one.status, one.finished_at)
             self._db.execute(
                 "INSERT INTO syncs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [one.sync_id, one.source, one.base_url, one.scope, closed[0], one.started_at, closed[1], one.kix_version],
+                [
+                    one.sync_id,
+                    one.source,
+                    one.base_url,
+                    one.scope,
+                    closed[0],
+                    one.started_at,
+                    closed[1],
+                    one.kix_version,
+                ],
             )
             self._insert("fetches", _fetches(one.sync_id, archive))
         self._insert("rejects", _table(("locator", "item", "reason"), map(asdict, rejects), sync, source))

@@ -58,7 +58,9 @@ def find_run(db: duckdb.DuckDBPyConnection, name: str) -> str:
     if not rows:
         raise WarehouseError(f"no run {name} in this warehouse; `kix board KERNEL` lists the runs of a kernel")
     if len(rows) > 1:
-        raise WarehouseError(f"{name} begins several runs ({', '.join(row[0][:23] for row in rows)}…): give more digits")
+        raise WarehouseError(
+            f"{name} begins several runs ({', '.join(row[0][:23] for row in rows)}…): give more digits"
+        )
     return str(rows[0][0])
 
 
@@ -100,8 +102,8 @@ def boards(db: duckdb.DuckDBPyConnection, kernel: str) -> list[Board]:
     result = []
     for cohort in cohorts:
         rows = _dicts(db.execute(
-            "SELECT rank, tied, cohort_size, project, primary_value, primary_unit, relative_to_best, observed_at, source,"
-            " external_id, run_digest, product, stack_version FROM leaderboard"
+            "SELECT rank, tied, cohort_size, project, primary_value, primary_unit, relative_to_best, observed_at,"
+            " source, external_id, run_digest, product, stack_version FROM leaderboard"
             " WHERE comparability_family = ? AND comparison_key = ? ORDER BY place",
             [cohort[1], cohort[0]],
         ))  # fmt: skip
@@ -110,7 +112,7 @@ def boards(db: duckdb.DuckDBPyConnection, kernel: str) -> list[Board]:
             " GROUP BY reason ORDER BY reason",
             [cohort[0]],
         ).fetchall()
-        result.append(Board(*cohort, rows=rows, unranked=dict(unranked)))
+        result.append(Board(*cohort, rows, dict(unranked)))
     return result
 
 

@@ -1,4 +1,4 @@
-"""NVIDIA's SOL-ExecBench leaderboard, read through its public JSON API. Facts and quirks: README.md beside this file."""
+"""NVIDIA's SOL-ExecBench leaderboard, read through its public JSON API. Facts and quirks are in README.md."""
 
 from scrapers.contract import SourcePolicy
 from scrapers.sol_execbench.client import read_index, read_part

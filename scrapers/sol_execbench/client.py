@@ -196,7 +196,8 @@ async def _read_listing(fetch: Fetch, url: str, kernel_id: str) -> _Pass:
         if len(passes) > 1 and passes[-1].ids == passes[-2].ids:
             break
     last = passes[-1]
-    reason = f"the listing did not close in {len(passes)} readings: {len(last.ids)} rows, totals {sorted(map(str, last.totals))}"
+    totals = sorted(map(str, last.totals))
+    reason = f"the listing did not close in {len(passes)} readings: {len(last.ids)} rows, totals {totals}"
     return _merged(passes, Reject(_page_url(url, kernel_id, 0), "", reason))
 
 

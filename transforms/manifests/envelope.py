@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import reprlib
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Generic, Literal, NoReturn, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import SchemaValidator
 
-from transforms.identity import API_VERSION, MAX_SAFE_INTEGER, canonical_json, sha256_digest
+from transforms.identity import API_VERSION, canonical_json, sha256_digest
+from transforms.manifests.compiled import dict_validator
 from transforms.manifests.operation import OperationSpec
 from transforms.manifests.parts import Metadata
 from transforms.manifests.project import ImplementationRevision, SoftwareProject
@@ -17,6 +20,7 @@ from transforms.manifests.protocol import BenchmarkProtocol, ExecutionEnvironmen
 from transforms.manifests.run import BenchmarkRun
 from transforms.manifests.values import ManifestPart
 from transforms.manifests.workload import WorkloadCase, WorkloadSuite
+from transforms.units import json_number
 
 KindT = TypeVar("KindT")
 SpecT = TypeVar("SpecT", bound=ManifestPart)
@@ -85,31 +89,33 @@ def parse(data: bytes | str) -> Made:
 
 
 def _made(kind: object, document: dict[str, Any]) -> Made:
-    envelope = ENVELOPES.get(kind) if isinstance(kind, str) else None
-    if envelope is None:
+    if not isinstance(kind, str) or kind not in ENVELOPES:
         raise ManifestError(f"manifest: kind {_values.repr(kind)} is none of {', '.join(KINDS)}")
     try:
-        valid = envelope.__pydantic_validator__.validate_python(document)
+        normal = _validator(kind).validate_python(document)
     except ValidationError as error:
         raise ManifestError(f"{kind} {_first_problem(error)}") from error
-    normal = envelope.__pydantic_serializer__.to_python(valid, mode="json", by_alias=True, exclude_none=True)
     metadata, spec = normal["metadata"], normal["spec"]
     # The four fields stand in canonical order as they are, so the spec is serialised once for digest and text.
     start = f'{{"apiVersion":"{API_VERSION}","kind":"{kind}",'.encode()
     end = b'"spec":' + canonical_json(spec) + b"}"
     text = start + b'"metadata":' + canonical_json(metadata) + b"," + end
-    return Made(sha256_digest(start + end), str(kind), metadata["name"], metadata, spec, text.decode())
+    return Made(sha256_digest(start + end), kind, metadata["name"], metadata, spec, text.decode())
+
+
+@cache
+def _validator(kind: str) -> SchemaValidator:
+    return dict_validator(ENVELOPES[kind])
 
 
 def _first_problem(error: ValidationError) -> str:
     """Say where the first problem is, what stands there and what the rule is, and how many problems follow."""
     first, *others = error.errors(include_url=False, include_context=False)
     place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]).lstrip(".")
-    problem = {
-        "missing": "is missing",
-        "extra_forbidden": f"{_shown(first['input'])} is refused: no such field",
-    }.get(first["type"], f"{_shown(first['input'])} is refused: {first['msg']}")
-    return f"{place}: {problem}" + (f" (and {len(others)} more)" if others else "")
+    rules = {"missing": "this field is missing", "extra_forbidden": "there is no such field"}
+    rule = rules.get(first["type"], first["msg"].removeprefix("Value error, "))
+    value = "" if first["type"] == "missing" else f"{_shown(first['input'])}: "
+    return f"{place}: {value}{rule}" + (f" (and {len(others)} more)" if others else "")
 
 
 def _shown(value: object) -> str:
@@ -121,10 +127,10 @@ def _shown(value: object) -> str:
         return f"a huge {type(value).__name__}"
 
 
-def _loaded(data: bytes | str) -> Any:
+def _loaded(data: bytes | str) -> object:
     try:
         text = data if isinstance(data, str) else data.decode()
-        return json.loads(text, object_pairs_hook=_fields, parse_int=_whole_number, parse_constant=_no_number)
+        return json.loads(text, object_pairs_hook=_fields, parse_int=json_number, parse_constant=_no_number)
     except ManifestError:
         raise
     except (ValueError, RecursionError) as error:
@@ -138,15 +144,6 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ManifestError(f"manifest: field {_values.repr(twice)} stands twice in one object")
     return fields
-
-
-def _whole_number(digits: str) -> int | float:
-    """Read whole digits as JSON means them: beyond ±(2^53-1) they are a double, which canonical JSON writes so too."""
-    number = int(digits)
-    if abs(number) <= MAX_SAFE_INTEGER:
-        return number
-    double = float(digits)
-    return double if double == number else number  # what no double holds is left for its field to refuse
 
 
 def _no_number(word: str) -> NoReturn:

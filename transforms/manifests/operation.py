@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -29,13 +29,15 @@ class Axis(ManifestPart):
     maximum: Maybe[Integer] = None
     expression: Maybe[Text] = None
 
-    @model_validator(mode="after")
-    def _has_what_its_role_needs(self) -> Self:
-        if self.role == "constant" and self.value is None:
-            raise ValueError("a constant axis needs a value")
-        if self.role == "derived" and self.expression is None:
-            raise ValueError("a derived axis needs an expression")
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _has_what_its_role_needs(cls, axis: object) -> object:
+        if isinstance(axis, dict):
+            if axis.get("role") == "constant" and "value" not in axis:
+                raise ValueError("a constant axis needs a value")
+            if axis.get("role") == "derived" and "expression" not in axis:
+                raise ValueError("a derived axis needs an expression")
+        return axis
 
 
 class Tensor(ManifestPart):
@@ -61,11 +63,12 @@ class Argument(ManifestPart):
     tensor: Maybe[Tensor] = None
     scalar: Maybe[Scalar] = None
 
-    @model_validator(mode="after")
-    def _is_one_of_both(self) -> Self:
-        if (self.tensor is None) == (self.scalar is None):
+    @model_validator(mode="before")
+    @classmethod
+    def _is_one_of_both(cls, argument: object) -> object:
+        if isinstance(argument, dict) and ("tensor" in argument) == ("scalar" in argument):
             raise ValueError("an argument is exactly one of tensor and scalar")
-        return self
+        return argument
 
 
 class Semantics(ManifestPart):

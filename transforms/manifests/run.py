@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, model_validator
 
 from transforms.manifests.parts import Artifact, CodeAt
 from transforms.manifests.values import (
     Digest,
     Duration,
     Instant,
+    Interval,
     Magnitude,
     ManifestPart,
     Maybe,
@@ -60,15 +61,14 @@ class LatencyNs(ManifestPart):
     minimum: Maybe[Duration] = None
     maximum: Maybe[Duration] = None
     mad: Maybe[Duration] = None
-    confidence95: Maybe[Annotated[list[Duration], Field(min_length=2, max_length=2)]] = None
+    confidence95: Maybe[Interval] = None
 
-    @model_validator(mode="after")
-    def _has_a_centre(self) -> Self:
-        if self.median is None and self.mean is None:
+    @model_validator(mode="before")
+    @classmethod
+    def _has_a_centre(cls, latency: object) -> object:
+        if isinstance(latency, dict) and "median" not in latency and "mean" not in latency:
             raise ValueError("a latency needs a median or a mean")
-        if self.confidence95 is not None and self.confidence95[0] > self.confidence95[1]:
-            raise ValueError("confidence95 is [low, high]")
-        return self
+        return latency
 
 
 class Timing(ManifestPart):

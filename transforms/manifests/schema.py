@@ -22,7 +22,7 @@ class _ClosedSchema(GenerateJsonSchema):
             written["additionalProperties"] = False
         return written
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - titles only repeat the field names
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - titles only repeat the field names
         return False
 
 

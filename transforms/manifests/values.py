@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Final, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic.alias_generators import to_camel
-from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from transforms.identity import MAX_SAFE_INTEGER
 from transforms.units import UnitError, duration_ns
@@ -23,15 +23,17 @@ T = TypeVar("T")
 class ManifestPart(BaseModel):
     """A closed object of a manifest: unknown fields are an error, `snake_case` here is `camelCase` in the JSON."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, alias_generator=to_camel)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, alias_generator=to_camel, defer_build=True)
 
 
 class _NeverNull:
     """Takes null out of an optional field: the format leaves absent fields out, and so must what is read."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema = handler(source)
-        return schema["schema"] if schema["type"] == "nullable" else schema
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        nullable = handler(source)
+        if nullable["type"] != "nullable":
+            raise TypeError(f"{source} does not take None: there is nothing to take out")
+        return cast(CoreSchema, nullable["schema"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,13 @@ class _Either:
 
     rule: str
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema = handler(source)
-        if schema["type"] == "union":
-            schema.update(mode="left_to_right", custom_error_type="either", custom_error_message=self.rule)
-        return schema
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        union = handler(source)
+        if union["type"] != "union":
+            raise TypeError(f"{source} is no union: there is nothing to give one message to")
+        return core_schema.union_schema(
+            union["choices"], mode="left_to_right", custom_error_type="either", custom_error_message=self.rule
+        )
 
 
 def _real_date(instant: str) -> str:
@@ -56,13 +60,20 @@ def _real_date(instant: str) -> str:
     return instant
 
 
-def _nanoseconds(authored: Any) -> Any:
-    if not isinstance(authored, str):
-        return authored
+def _nanoseconds(value: object) -> object:
+    """Convert an authored duration; whatever else stands there is for the integer's own rules."""
+    if not isinstance(value, str):
+        return value
     try:
-        return duration_ns(authored)
+        return duration_ns(value)
     except UnitError as error:
         raise PydanticCustomError("duration", "{reason}", {"reason": str(error)}) from error
+
+
+def _upwards(interval: list[int]) -> list[int]:
+    if interval[0] > interval[1]:
+        raise PydanticCustomError("interval", "an interval is [low, high]")
+    return interval
 
 
 def _as_set(items: list[str]) -> list[str]:
@@ -71,7 +82,7 @@ def _as_set(items: list[str]) -> list[str]:
 
 # Patterns end in `$`, which is the very end of the text both to pydantic's engine and to JSON Schema's. Python's own
 # `re`, where `$` also stands before a final newline, never sees them.
-_TOKEN_PATTERN: Final = r"^[a-z][a-z0-9_]*$"
+_WORD_PATTERN: Final = r"^[a-z][a-z0-9_]*$"
 _INSTANT_PATTERN: Final = (
     r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"
 )
@@ -80,8 +91,8 @@ Maybe = Annotated[T | None, _NeverNull()]  # a field that may be absent, which i
 
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
-Token = Annotated[str, Field(pattern=_TOKEN_PATTERN)]
-AxisName = Annotated[str, Field(pattern=_TOKEN_PATTERN)]
+Token = Annotated[str, Field(pattern=_WORD_PATTERN)]
+AxisName = Annotated[str, Field(pattern=_WORD_PATTERN)]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=100)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=200)]
 Url = Annotated[str, Field(pattern=r"^https://[^\s\x00-\x1f\x7f/?#]+[^\s\x00-\x1f\x7f]*$", max_length=2000)]
@@ -113,7 +124,9 @@ Ratio = Annotated[
     _Either("a number from 0 to 1"),
 ]
 Dimension = Annotated[Count | AxisName, _Either("a whole number, 0 or more, or an axis name")]
-Duration = Annotated[Count, BeforeValidator(_nanoseconds, json_schema_input_type=Count | str)]
+Authored = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]*)(\.[0-9]+)? ?(ns|[u\u00b5\u03bc]s|ms|s)$")]
+Duration = Annotated[Count, BeforeValidator(_nanoseconds, json_schema_input_type=Count | Authored)]
+Interval = Annotated[list[Duration], Field(min_length=2, max_length=2), AfterValidator(_upwards)]
 
 SetOfTokens = Annotated[list[Token], AfterValidator(_as_set)]
 SetOfTexts = Annotated[list[Text], AfterValidator(_as_set)]

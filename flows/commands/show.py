@@ -1,0 +1,182 @@
+"""`kix board`, `kix manifest`, `kix status`: what the published warehouse says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+import flows.sample
+from flows import lock
+from flows.cli import fail, print_json
+from flows.registry import SOURCES
+from flows.settings import Settings
+from scrapers.archive import Archive
+from scrapers.errors import SyncFailed
+from transforms.identity import canonical_json
+from transforms.units import format_latency
+from warehouse import query
+from warehouse.connection import Connection, WarehouseError, published_path, reading
+
+
+@contextmanager
+def _asking(settings: Settings) -> Iterator[Connection]:
+    try:
+        with reading(settings.home) as connection:
+            yield connection
+    except WarehouseError as error:
+        fail(str(error))
+
+
+def show_manifest(settings: Settings, name: str) -> None:
+    """Print the canonical `{run, protocol, environment}` of a run."""
+    with _asking(settings) as db:
+        documents = query.run_documents(db, query.find_run(db, name))
+    click.echo(canonical_json(documents).decode())
+
+
+def show_board(settings: Settings, name: str, *, as_json: bool) -> None:
+    """Print the boards of a kernel, a table for each cohort."""
+    with _asking(settings) as db:
+        kernel = query.find_kernel(db, name)
+        boards = query.boards(db, kernel)
+    if as_json:
+        print_json({"kernel": kernel, "boards": [asdict(board) for board in boards]})
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text(_safe(kernel), style="bold"))
+    if not boards:
+        console.print("No results yet: nothing on its listing is completed and correct.")
+    for board in boards:
+        _print_board(console, board)
+    if len(boards) > 1:
+        console.print(f"{len(boards)} boards; runs of different boards are not comparable.", style="dim")
+
+
+def _print_board(console: Any, board: query.Board) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    title = (
+        f"{_safe(board.product)} · stack {_safe(board.stack_version)} · {len(board.rows)} ranked of {board.runs} runs"
+    )
+    caption = Text(f"cohort {board.comparison_key[:23]}…")
+    table = Table(title=Text(title), title_justify="left", caption=caption, caption_justify="left")
+    for heading in ("#", "latency", "× best"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("who", "observed", "run"):
+        table.add_column(heading, no_wrap=heading != "who")
+    for row in board.rows:
+        table.add_row(
+            f"{'=' if row['tied'] else ''}{row['rank']}",
+            format_latency(row["primary_value"]) if row["primary_unit"] == "ns" else f"{row['primary_value']:g}",
+            f"{row['relative_to_best']:.2f}",
+            Text(_safe(row["project"])),
+            f"{row['observed_at'].astimezone(UTC):%Y-%m-%d}",
+            f"{row['source']}:{row['external_id']}",
+        )
+    console.print(table)
+    if board.unranked:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in board.unranked.items())
+        console.print(f"not ranked: {reasons}", style="dim")
+
+
+def show_status(settings: Settings, *, as_json: bool) -> None:
+    """Print what is in the home."""
+    state = _state(settings)
+    if as_json:
+        print_json(state)
+        return
+    for line in _status_lines(state):
+        click.echo(_safe(line))
+
+
+def _state(settings: Settings) -> dict[str, Any]:
+    home = settings.home
+    archive = home / "archive.sqlite"
+    state: dict[str, Any] = {
+        "home": str(home),
+        "warehouse": str(published_path(home)),
+        "archive": str(archive),
+        "sizes_bytes": {path.name: path.stat().st_size for path in (published_path(home), archive) if path.exists()},
+        "lock": lock.owner(home),
+        "enabled": list(settings.sources),
+        "known_sources": list(SOURCES),
+        "last_attempt": _last_attempt(archive),
+        "synthetic": False,
+    }
+    if published_path(home).exists():
+        with _asking(settings) as db:
+            state |= query.status(db)
+        state["synthetic"] = any(flows.sample.is_synthetic(one["base_url"]) for one in state["sources"])
+    sample = published_path(home / "sample")
+    state["sample"] = str(sample) if sample.exists() else None
+    return state
+
+
+def _last_attempt(path: Path) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    try:
+        with Archive(path, read_only=True) as archive:
+            last = next(archive.syncs(newest_first=True), None)
+    except SyncFailed as error:
+        return {"error": str(error)}
+    return asdict(last) if last else None
+
+
+def _status_lines(state: dict[str, Any]) -> Iterator[str]:
+    yield f"home       {state['home']}" + ("   SYNTHETIC SAMPLE: no figure in it is real" if state["synthetic"] else "")
+    for name, size in state["sizes_bytes"].items():
+        yield f"           {name}  {size / 1e6:,.1f} MB"
+    if state["lock"]:
+        held = state["lock"]
+        yield f"in use by  {held.get('what')} (process {held.get('pid')}, since {held.get('since')})"
+    if "sources" not in state:
+        yield "warehouse  none yet: run `kix sync SOURCE`, or `kix sync --sample` to try it out"
+    for source in state.get("sources", ()):
+        synced, newest = _ago(source["last_synced_at"]), _day(source["newest_result_at"])
+        yield f"source     {source['source']}: last synced {synced}, newest result {newest}"
+    for one in state.get("syncs", ()):
+        ended = _time(one["finished_at"] or one["started_at"])
+        yield f"sync {one['sync_id']:<5} {one['source']}: {one['status']}, {ended}"
+    if "counts" in state:
+        yield "rows       " + ", ".join(f"{count:,} {table}" for table, count in state["counts"].items())
+    attempt = state["last_attempt"]
+    if attempt and attempt.get("status") in ("failed", "interrupted", "running"):
+        begun = _time(attempt["started_at"])
+        yield f"last try   sync {attempt['sync_id']} of {attempt['source']}: {attempt['status']}, begun {begun}"
+    enabled = ", ".join(state["enabled"]) or "none (set KIX_SOURCES; known: " + ", ".join(state["known_sources"]) + ")"
+    yield f"enabled    {enabled}"
+    if state["sample"]:
+        yield f"sample     {state['sample']} (synthetic; look with --home {Path(state['sample']).parent})"
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _day(moment: datetime | None) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d}" if moment else "none"
+
+
+def _ago(moment: datetime | None) -> str:
+    if moment is None:
+        return "never"
+    minutes = int((datetime.now(UTC) - moment).total_seconds() // 60)
+    if minutes < 120:
+        return f"{minutes} minutes ago"
+    return f"{minutes // 60} hours ago" if minutes < 72 * 60 else f"{minutes // 1440} days ago"
+
+
+def _safe(text: str) -> str:
+    """Drop what a terminal would obey: names come from upstream."""
+    return "".join(char if char.isprintable() else "?" for char in text)

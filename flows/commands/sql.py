@@ -1,0 +1,40 @@
+"""`kix sql`: pass the query to its child process, and its words to the person."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from flows.cli import fail
+from flows.settings import Settings
+from warehouse.adhoc import QueryRefused, answer_query, printable
+from warehouse.connection import WarehouseError, published_path
+
+
+def answer(settings: Settings, query: str, form: str, output: Path | None) -> int:
+    """Answer a query on standard output or into a file that appears only when it is whole. Returns the exit code."""
+    if form == "parquet" and output is None and sys.stdout.isatty():
+        fail("Parquet is no text for a terminal: give --output FILE", 2)
+    warehouse = published_path(settings.home)
+    bounds = {"timeout_s": settings.sql_timeout_s, "memory_mb": settings.sql_memory_mb}
+    try:
+        if output is None:
+            answer_query(warehouse, query, form, None, **bounds)  # type: ignore[arg-type]
+            return 0
+        aside = output.with_name(f"{output.name}.{os.getpid()}.part")
+        try:
+            with aside.open("wb") as file:
+                answer_query(warehouse, query, form, file, **bounds)  # type: ignore[arg-type]
+            aside.replace(output)
+        finally:
+            aside.unlink(missing_ok=True)
+    except (QueryRefused, WarehouseError) as error:
+        for line in str(error).splitlines():
+            click.echo(f"kix: {printable(line)}", err=True)
+        return 1
+    except OSError as error:
+        fail(f"cannot write {output}: {error.strerror}; choose another --output")
+    return 0

@@ -1,0 +1,153 @@
+"""`kix sync`: choose the sources, run them, print and keep the reports."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from flows.cli import fail, print_json, settings_for
+from flows.lock import HomeBusy
+from flows.progress import progress_bar
+from flows.registry import SOURCES, Source
+from flows.report import Report
+from flows.settings import Settings
+from flows.sync import Request, sync
+from scrapers.contract import Scope
+from scrapers.errors import SyncFailed
+
+
+def run_sync(  # noqa: PLR0913  the command's options, each by name
+    *,
+    sources: tuple[str, ...],
+    home: Path | None,
+    sample: bool,
+    base_url: str | None,
+    kernels: tuple[str, ...],
+    tag: str | None,
+    limit: int | None,
+    full: bool,
+    offline: bool,
+    dry_run: bool,
+    report_file: Path | None,
+    prefect: bool,
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Run the command and return its exit code."""
+    settings = settings_for(home)
+    if sample:
+        settings = settings.model_copy(update={"home": settings.home / "sample"})
+    chosen = _chosen(sources, settings, sample=sample, base_url=base_url)
+    mode = _mode(sample=sample, full=full, offline=offline)
+    request = Request(Scope(kernels, tag, limit), base_url, mode, dry_run)
+    try:
+        reports = _run(chosen, request, settings, prefect=prefect, quiet=quiet)
+    except (HomeBusy, SyncFailed) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"cannot use {settings.home}: {error.strerror or error} ({error.filename}); nothing was changed")
+    except KeyboardInterrupt:
+        fail("interrupted: nothing was published; the next sync goes on where this one stopped")
+    _print(reports, as_json=as_json, quiet=quiet)
+    if report_file:
+        _write(report_file, reports)
+    codes = {report.exit_code for report in reports}
+    return 1 if 1 in codes else max(codes)
+
+
+def _chosen(names: tuple[str, ...], settings: Settings, *, sample: bool, base_url: str | None) -> list[Source]:
+    wanted = list(dict.fromkeys(("sol-execbench",) if sample else names or settings.sources))
+    if sample and names:
+        fail("--sample loads the bundled sample; it takes no SOURCE", 2)
+    if not wanted:
+        known = ", ".join(SOURCES)
+        fail(f"no source is enabled: name one (`kix sync {known}`) or set KIX_SOURCES='[\"{known}\"]'", 2)
+    for name in wanted:
+        if name not in SOURCES:
+            fail(f"no source is called {name!r}; there is: {', '.join(SOURCES)}", 2)
+    if base_url is not None:
+        if sample or len(wanted) > 1:
+            fail("--base-url goes with exactly one SOURCE, and not with --sample", 2)
+        if not base_url.startswith(("http://", "https://")):
+            fail(f"--base-url {base_url!r} is no http or https address", 2)
+    return [SOURCES[name] for name in wanted]
+
+
+def _mode(*, sample: bool, full: bool, offline: bool) -> str:
+    given = [name for name, on in (("sample", sample), ("full", full), ("offline", offline)) if on]
+    if len(given) > 1:
+        fail(f"--{given[0]} and --{given[1]} exclude each other", 2)
+    return given[0] if given else "normal"
+
+
+def _run(sources: list[Source], request: Request, settings: Settings, *, prefect: bool, quiet: bool) -> list[Report]:
+    reports = []
+    for source in sources:
+        with progress_bar(source.policy.slug, shown=not quiet and not prefect) as progress:
+            if prefect:
+                from flows.orchestrated import sync_as_flow
+
+                work = sync_as_flow(source, request, settings)
+            else:
+                work = sync(source, request, settings, progress=progress)
+            reports.append(asyncio.run(_interruptible(work)))
+    return reports
+
+
+async def _interruptible(work: Any) -> Report:
+    """Let SIGTERM end a sync as Ctrl-C does: by cancelling it, so that everything is closed in order."""
+    task = asyncio.ensure_future(work)
+    if sys.platform != "win32":
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        report: Report = await task
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    return report
+
+
+def _print(reports: list[Report], *, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        data = [report.as_dict() for report in reports]
+        print_json(data[0] if len(data) == 1 else data)
+    for report in reports:
+        if quiet and report.status == "complete":
+            continue
+        for line in _lines(report):
+            click.echo(line, err=True)
+
+
+def _lines(report: Report) -> list[str]:
+    lines = [report.sentence()]
+    lines += [f"  rejected: {one.locator}: {one.reason}" for one in report.rejects[:10]]
+    if len(report.rejects) > 10:
+        lines.append(f"  … and {len(report.rejects) - 10} more rejects; --report FILE has them all")
+    if report.incomplete:
+        lines.append(f"  incomplete: {len(report.incomplete)} listings; nothing is marked as withdrawn for them")
+    lines += [f"  drift: {one.path}: {one.change} ({one.count} times)" for one in report.drift[:10]]
+    if report.reviews:
+        lines.append(f"  held for review: {len(report.reviews)} (kix sql 'from reviews')")
+    if report.status != "failed" and not report.dry_run:
+        lines.append(f"  warehouse: {report.warehouse}" + (" (synthetic sample)" if report.synthetic else ""))
+    return [_plain(line) for line in lines]
+
+
+def _plain(text: str) -> str:
+    """Drop what a terminal would obey."""
+    return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def _write(path: Path, reports: list[Report]) -> None:
+    import orjson
+
+    data = [report.as_dict() for report in reports]
+    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    aside.write_bytes(orjson.dumps(data[0] if len(data) == 1 else data, option=orjson.OPT_INDENT_2))
+    aside.replace(path)

@@ -1,0 +1,68 @@
+"""What the README says works: its marked commands and queries run, on the bundled sample."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from conftest import run_sync
+
+from flows.cli import main
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"<!-- tested[^>]*-->\n```(console|sql)\n(.*?)```", re.DOTALL)
+COMMANDS = [
+    line.removeprefix("$ ")
+    for kind, text in BLOCK.findall(README)
+    if kind == "console"
+    for line in text.splitlines()
+    if line.startswith("$ kix ")
+]
+QUERIES = [text for kind, text in BLOCK.findall(README) if kind == "sql"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("readme")
+    run_sync(folder / "demo" / "sample", mode="sample")
+    return folder
+
+
+def test_there_is_something_to_run() -> None:
+    assert len(COMMANDS) >= 5
+    assert len(QUERIES) >= 5
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_readme_works(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(main, shlex.split(command)[1:])
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_of_the_readme_has_an_answer(query: str, folder: Path) -> None:
+    from warehouse.adhoc import answer_query
+
+    answer = folder / "answer.csv"
+    with answer.open("wb") as file:
+        answer_query(folder / "demo/sample/warehouse.duckdb", query, "csv", file, timeout_s=30, memory_mb=1024)
+    assert len(answer.read_text().splitlines()) > 1
+
+
+def test_make_knows_every_target_the_readme_names() -> None:
+    for target in re.findall(r"\$ make (\w+)", README):
+        done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_every_command_explains_itself_with_examples() -> None:
+    for name in main.commands:
+        text = CliRunner().invoke(main, [name, "--help"]).output
+        assert "Examples:" in text, name
+        assert f"kix {name}" in text
