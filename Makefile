@@ -8,7 +8,7 @@ UV := $(shell command -v uv 2>/dev/null)
 
 demo: .venv/.kix
 	@$(BIN)/kix sync --sample --home $(DEMO)
-	@echo; $(BIN)/kix board sample_fused_add_layernorm --home $(DEMO)/sample
+	@echo; $(BIN)/kix board sample_moe_router_topk --home $(DEMO)/sample
 	@echo; echo "Who leads each board of the B200, and by how much over the next?"
 	@$(BIN)/kix sql --home $(DEMO)/sample "select kernel, stack_version as stack, any_value(project) filter (place = 1) as leader, \
 	  min(primary_value) as best_ns, round(min(relative_to_best) filter (rank = 2), 2) as next_is_times_best \

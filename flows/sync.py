@@ -68,7 +68,7 @@ async def directly(name: str, work: Callable[[], Awaitable[Result]], *, retries:
     return await work()
 
 
-def silent(stage: str, done: int, total: int) -> None:  # noqa: ARG001  a progress's face
+def silent(stage: str, done: int, total: int) -> None:
     """Show no progress."""
 
 

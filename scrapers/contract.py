@@ -129,7 +129,7 @@ class Part:
 
     @property
     def listing_digest(self) -> str:
-        """Digest of the listing's bytes: the body's own for one page, else SHA-256 over the pages' digests, a line each."""
+        """Digest of the listing: its body's own for one page, else SHA-256 over the pages' digests, a line each."""
         if len(self.pages) == 1:
             return self.pages[0]
         return "sha256:" + hashlib.sha256("\n".join(self.pages).encode()).hexdigest()

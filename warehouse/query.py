@@ -94,25 +94,25 @@ def find_kernel(db: duckdb.DuckDBPyConnection, name: str) -> str:
 
 def boards(db: duckdb.DuckDBPyConnection, kernel: str) -> list[Board]:
     """Return the boards of a kernel, one a cohort, by stack version and product. Empty when it has no runs."""
-    cohorts = db.execute(
+    cohorts = _dicts(db.execute(
         "SELECT comparison_key, comparability_family, kernel, product, stack_version, runs FROM cohorts"
         " WHERE kernel = ? ORDER BY product, stack_version, comparison_key",
         [kernel],
-    ).fetchall()
+    ))  # fmt: skip
     result = []
     for cohort in cohorts:
         rows = _dicts(db.execute(
             "SELECT rank, tied, cohort_size, project, primary_value, primary_unit, relative_to_best, observed_at,"
             " source, external_id, run_digest, product, stack_version FROM leaderboard"
             " WHERE comparability_family = ? AND comparison_key = ? ORDER BY place",
-            [cohort[1], cohort[0]],
+            [cohort["comparability_family"], cohort["comparison_key"]],
         ))  # fmt: skip
         unranked = db.execute(
             "SELECT reason, count(*) FROM runs JOIN ineligible USING (run_digest) WHERE comparison_key = ?"
             " GROUP BY reason ORDER BY reason",
-            [cohort[0]],
+            [cohort["comparison_key"]],
         ).fetchall()
-        result.append(Board(*cohort, rows, dict(unranked)))
+        result.append(Board(**cohort, rows=rows, unranked=dict(unranked)))
     return result
 
 
