@@ -192,8 +192,12 @@ class _SyncRun:
             self._progress("fetching", done, total)
             return part
 
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(entry)) for entry in batch]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(entry)) for entry in batch]
+        except ExceptionGroup as errors:
+            # The first stopped the others; they have nothing to add.
+            raise errors.exceptions[0] from None
         return [task.result() for task in tasks]
 
     async def _load_and_publish(self) -> Loaded:
@@ -238,8 +242,8 @@ class _SyncRun:
         else:
             bundle = self._source.transform(part, self._source.parse(part, self._archive.body))
             entries_sync = None
-        bundle.rejects += part.rejects
-        bundle.drift += part.drift
+        bundle.rejects[:0] = part.rejects
+        bundle.drift[:0] = part.drift
         clean = not bundle.rejects and not bundle.drift
         bundle.add(
             "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync

@@ -23,6 +23,7 @@ from scrapers.contract import Capture, Scope
 from scrapers.errors import ArchiveDamaged, GiveUp, SyncFailed
 
 SCHEMA_VERSION = 1
+APPLICATION_ID = 0x6B697861
 RESUME_WITHIN = timedelta(hours=1)
 
 
@@ -90,6 +91,9 @@ class Archive:
             raise SyncFailed(
                 f"the archive {self.path} has schema {version}, this kix knows {SCHEMA_VERSION}: use a newer kix"
             )
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if (tables or version) and self._db.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+            raise SyncFailed(f"{self.path} is another program's database: choose another --home")
         if read_only:
             return
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -120,7 +124,7 @@ class Archive:
         text = json.dumps({**asdict(scope), "mode": mode}, sort_keys=True)
         last = next(self.syncs(source, newest_first=True), None)
         same = last and (last.base_url, last.scope, last.kix_version) == (base_url, text, version)
-        if last and same and last.status == "running" and timedelta(0) <= now - last.started_at < RESUME_WITHIN:
+        if last and same and last.status == "running" and self._is_recent(last, now):
             return SyncRecord(**{**asdict(last), "resumed": True})
         self._db.execute("UPDATE syncs SET status = 'interrupted' WHERE source = ? AND status = 'running'", (source,))
         cursor = self._db.execute(
@@ -128,6 +132,14 @@ class Archive:
             (source, base_url, text, now.isoformat(), "running", version),
         )
         return SyncRecord(int(cursor.lastrowid or 0), source, base_url, text, now, None, "running", version)
+
+    def _is_recent(self, sync: SyncRecord, now: datetime) -> bool:
+        """Whether a sync did something less than an hour ago. A clock that went backwards makes none recent."""
+        (newest,) = self._db.execute(
+            "SELECT max(fetched_at) FROM fetches WHERE sync_id = ?", (sync.sync_id,)
+        ).fetchone()
+        active = max(sync.started_at, _moment(newest)) if newest else sync.started_at
+        return timedelta(0) <= now - active < RESUME_WITHIN
 
     def close_sync(self, sync_id: int, status: str, now: datetime, report: dict[str, Any]) -> None:
         """Write down how a sync ended."""
@@ -167,7 +179,9 @@ class Archive:
         if row is None:
             raise ArchiveDamaged(f"the archive {self.path} lacks the body {digest}; restore it or sync with --full")
         try:
-            body = self._unpack.decompress(row[1], max_output_size=row[0])
+            # A damaged header could ask for any amount of memory.
+            fits = zstandard.frame_content_size(row[1]) == row[0]
+            body = self._unpack.decompress(row[1]) if fits else b""
         except zstandard.ZstdError as error:
             raise ArchiveDamaged(f"the body {digest} in {self.path} cannot be unpacked: {error}") from error
         if "sha256:" + hashlib.sha256(body).hexdigest() != digest:
@@ -194,7 +208,8 @@ class Archive:
         """What the newest sound answer to `url` can be revalidated with."""
         row = self._db.execute(
             "SELECT etag, last_modified, media_type, body_digest FROM fetches"
-            " WHERE url = ? AND status IN (200, 304) AND body_digest IS NOT NULL ORDER BY fetch_id DESC LIMIT 1",
+            " WHERE url = ? AND status IN (200, 304) AND body_digest IS NOT NULL AND via <> 'archive'"
+            " ORDER BY fetch_id DESC LIMIT 1",
             (url,),
         ).fetchone()
         return Validators(*row) if row and (row[0] or row[1]) else None
@@ -220,7 +235,7 @@ class Offline:
         self._archive = archive
         self._sync_id = sync_id
 
-    async def __call__(self, url: str, *, again: bool = False) -> Capture:  # noqa: ARG002  there is nothing newer to ask
+    async def __call__(self, url: str, *, again: bool = False, fresh: bool = False) -> Capture:  # noqa: ARG002  no newer
         """Return the newest stored answer to `url`. Raises `GiveUp` when there is none."""
         capture = self._archive.held(url)
         if capture is None:

@@ -35,4 +35,5 @@ CREATE TABLE fetches (
 CREATE INDEX fetches_by_url ON fetches (url, fetch_id);
 CREATE INDEX fetches_by_sync ON fetches (sync_id);
 
+PRAGMA application_id = 0x6b697861; -- "kixa"
 PRAGMA user_version = 1;

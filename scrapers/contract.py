@@ -42,11 +42,12 @@ class Capture:
 class Fetch(Protocol):
     """Answers a URL from the network or from the archive.
 
-    `again` asks anew although this sync already holds an answer (a listing that moved is read again).
+    `again` asks anew although this sync already holds an answer (a listing that moved is read again); `fresh` asks for
+    the whole answer, whatever is held (a stored body that is of no use must not be confirmed for ever).
     Raises `GiveUp` when there is no usable answer.
     """
 
-    async def __call__(self, url: str, *, again: bool = False) -> Capture:
+    async def __call__(self, url: str, *, again: bool = False, fresh: bool = False) -> Capture:
         """Return the answer to `url`."""
         ...
 

@@ -28,7 +28,15 @@ from scrapers.errors import GiveUp, NoSuchAnswer, TryAgain
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+PRODUCT = "kix"
+"""The name that robots.txt knows us by."""
+
+GZIP_EXTRA_BYTES = 64 * 1024
+REFUSAL_BYTES = 64 * 1024
 PASSING = frozenset({408, 425, 429})
+
+# Every failed try is a line in the archive's `fetches`; a second telling on standard error would only disturb.
+stamina.instrumentation.set_on_retry_hooks(())
 
 Permit = Callable[[str], Awaitable[None]]
 
@@ -105,6 +113,7 @@ class Client:
         self._revalidate = revalidate
         self._resumed = resumed
         self._now = now
+        self._turns: dict[str, asyncio.Lock] = {}
         self._seen: set[str] = set()
         self._hosts: dict[str, Host] = {}
         self._slots = asyncio.Semaphore(policy.connections)
@@ -119,15 +128,19 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self._transport.aclose()
 
-    async def __call__(self, url: str, *, again: bool = False) -> Capture:
+    async def __call__(self, url: str, *, again: bool = False, fresh: bool = False) -> Capture:
         """Return the answer to `url`: from this sync's archive when it is there, else from the network."""
-        if not again and (self._resumed or url in self._seen):
-            held = self._archive.held(url, self._sync_id)
-            if held:
-                return held
-        self._seen.add(url)
+        async with self._turns.setdefault(url, asyncio.Lock()):
+            if not again and (self._resumed or url in self._seen):
+                held = self._archive.held(url, self._sync_id)
+                if held:
+                    return held
+            self._seen.add(url)
+            return await self._fetch(url, fresh=fresh)
+
+    async def _fetch(self, url: str, *, fresh: bool) -> Capture:
         await self._permit(url)
-        known = self._archive.validators(url) if self._revalidate else None
+        known = self._archive.validators(url) if self._revalidate and not fresh else None
         try:
             return await self._with_retries(url, known, self._permit)
         except TryAgain as error:
@@ -136,11 +149,15 @@ class Client:
     # -- permission
 
     async def _check_address(self, url: str) -> None:
-        parts = urlsplit(url)
+        origin, parts = _origin(url), urlsplit(url)
+        try:
+            httpx.URL(url)
+        except httpx.InvalidURL as error:
+            raise GiveUp(url, f"no address that can be asked: {error}") from error
         if parts.username or parts.password:
             raise GiveUp(url, "a URL with credentials is not asked")
         if self._base_url is not None:
-            if _origin(url) != _origin(self._base_url):
+            if origin != _origin(self._base_url):
                 raise GiveUp(url, f"refused: not at the given base URL's address {_origin(self._base_url)}")
             return
         if parts.scheme != "https":
@@ -151,7 +168,7 @@ class Client:
     async def _permit(self, url: str) -> None:
         await self._check_address(url)
         host = await self._host(url)
-        if host.robots is not None and not host.robots.can_fetch(url, self._agent):
+        if host.robots is not None and not host.robots.can_fetch(url, PRODUCT):
             raise GiveUp(url, "robots.txt forbids it")
 
     async def _host(self, url: str) -> Host:
@@ -169,7 +186,7 @@ class Client:
         rate = 0.0 if urlsplit(origin).hostname in LOOPBACK else self.policy.requests_per_s
         host.pace = AsyncLimiter(1, 1 / rate) if rate else None
         host.robots = await self._read_robots(f"{origin}/robots.txt")
-        delay = host.robots.crawl_delay(self._agent) if host.robots else None
+        delay = host.robots.crawl_delay(PRODUCT) if host.robots else None
         if delay and delay > (1 / rate if rate else 0.0):
             host.pace = AsyncLimiter(1, float(delay))
 
@@ -181,7 +198,7 @@ class Client:
             return None
         except (TryAgain, GiveUp) as error:
             raise GiveUp(error.locator, f"robots.txt cannot be read, so nothing is asked: {error.reason}") from error
-        return Protego.parse(capture.body.decode("utf-8", errors="replace"))
+        return Protego.parse(capture.body.decode("utf-8-sig", errors="replace"))
 
     # -- one answer
 
@@ -210,11 +227,13 @@ class Client:
             answer = await self._ask(target, known)
             if answer.status not in REDIRECTS:
                 return target, answer
-            target = urljoin(target, answer.headers.get("location", ""))
+            location = answer.headers.get("location", "")
             try:
+                target = urljoin(target, location)
                 await permit(target)
-            except GiveUp as error:
-                raise GiveUp(url, f"redirected to {target}: {error.reason}") from error
+            except (GiveUp, ValueError) as error:
+                reason = error.reason if isinstance(error, GiveUp) else f"no address that can be asked: {error}"
+                raise GiveUp(url, f"redirected to {location}: {reason}") from error
         raise GiveUp(url, f"more than {self._limits.redirects} redirects")
 
     def _accept(self, url: str, target: str, answer: _Answer, known: Validators | None) -> Capture:
@@ -276,7 +295,9 @@ class Client:
             headers |= {"If-Modified-Since": known.last_modified} if known.last_modified else {}
         limits = self._limits
         timeouts = {"connect": limits.connect_s, "read": limits.read_s, "write": limits.read_s, "pool": None}
-        request = httpx.Request("GET", url, headers=headers, extensions={"timeout": timeouts})
+        # A header is bytes; Latin-1 takes and gives back every one of them.
+        encoded = httpx.Headers(headers, encoding="latin-1")
+        request = httpx.Request("GET", url, headers=encoded, extensions={"timeout": timeouts})
         async with self._slots:
             await self._wait_turn(url)
             self.traffic.requests += 1
@@ -298,14 +319,31 @@ class Client:
     async def _exchange(self, request: httpx.Request) -> _Answer:
         response = await self._transport.handle_async_request(request)
         try:
-            url = str(request.url)
-            raw = _Bounded(url, response.headers.get("content-encoding", "identity").lower(), self._limits)
-            async for chunk in response.aiter_raw():
-                self.traffic.bytes += len(chunk)
-                raw.add(chunk)
-            return _Answer(response.status_code, response.headers, raw.finish())
+            response.headers.encoding = "latin-1"
+            body = b""
+            if response.status_code == 200:
+                body = await self._whole_body(str(request.url), response)
+            else:
+                await self._skip_body(response)
+            return _Answer(response.status_code, response.headers, body)
         finally:
             await response.aclose()
+
+    async def _whole_body(self, url: str, response: httpx.Response) -> bytes:
+        raw = _Bounded(url, response.headers.get("content-encoding", "identity").lower(), self._limits)
+        async for chunk in response.aiter_raw():
+            self.traffic.bytes += len(chunk)
+            raw.add(chunk)
+        return raw.finish()
+
+    async def _skip_body(self, response: httpx.Response) -> None:
+        """Read what comes with a refusal, if it is short: the connection can then be used again."""
+        skipped = 0
+        async for chunk in response.aiter_raw():
+            self.traffic.bytes += len(chunk)
+            skipped += len(chunk)
+            if skipped > REFUSAL_BYTES:
+                return
 
 
 class _Bounded:
@@ -324,7 +362,11 @@ class _Bounded:
     def add(self, chunk: bytes) -> None:
         self._received += len(chunk)
         if self._gzip is None:
-            return self._keep(chunk)
+            self._keep(chunk)
+            return
+        # A stream may unpack to nothing for ever; a sound one is hardly longer than what is in it.
+        if self._received > self._limits.body_bytes + GZIP_EXTRA_BYTES:
+            raise self._too_large()
         try:
             while chunk:
                 # One byte more than may be kept: enough to notice, never enough to hurt.
@@ -332,13 +374,12 @@ class _Bounded:
                 chunk = self._gzip.unconsumed_tail
         except zlib.error as error:
             raise TryAgain(self._url, f"broken gzip: {error}") from error
+        if self._gzip.unused_data:
+            raise GiveUp(self._url, "bytes after the end of the gzip body")
 
     def finish(self) -> bytes:
-        if self._gzip is not None and self._received:
-            if not self._gzip.eof:
-                raise TryAgain(self._url, "the gzip body ends early")
-            if self._gzip.unused_data:
-                raise GiveUp(self._url, "bytes after the end of the gzip body")
+        if self._gzip is not None and self._received and not self._gzip.eof:
+            raise TryAgain(self._url, "the gzip body ends early")
         return b"".join(self._pieces)
 
     def _room(self) -> int:
@@ -349,10 +390,13 @@ class _Bounded:
 
     def _keep(self, piece: bytes) -> None:
         if len(piece) > self._room():
-            bound = f"{self._limits.body_bytes:,} bytes, and {self._limits.expansion} times what was received"
-            raise GiveUp(self._url, f"body larger than the bound ({bound})")
+            raise self._too_large()
         self._size += len(piece)
         self._pieces.append(piece)
+
+    def _too_large(self) -> GiveUp:
+        bound = f"{self._limits.body_bytes:,} bytes, and {self._limits.expansion} times what was received"
+        return GiveUp(self._url, f"body larger than the bound ({bound})")
 
 
 def paced(policy: SourcePolicy, connections: int | None, requests_per_s: float | None) -> SourcePolicy:
@@ -369,7 +413,7 @@ def retry_after_s(value: str | None, now: datetime) -> float | None:
         return float(value)
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(0.0, (aware - now).total_seconds())
@@ -382,7 +426,11 @@ def _wait_or_backoff(error: Exception) -> bool | float:
 
 
 def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    try:
+        parts = urlsplit(url)
+        given = parts.port
+    except ValueError as error:
+        raise GiveUp(url, f"no address that can be asked: {error}") from error
+    port = given or {"http": 80, "https": 443}.get(parts.scheme)
     host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}:{port}"

@@ -44,7 +44,7 @@ def plain_number(text: str) -> Decimal:
     """Return the exact value of a text that has the shape of a JSON number (RFC 8259, section 6).
 
     No digit is rounded away. Raises UnitError for any other shape (spaces, `+1`, `01`, `.5`, `NaN`, digits of other
-    scripts), for a number no double is large enough for (`1e400`), and beyond 400 characters or an exponent of 999.
+    scripts), for a number beyond every double (`1e400`), for more than 400 characters and for exponents beyond ±999.
     """
     if len(text) > _MAX_CHARACTERS:
         raise UnitError(f"number of {len(text)} characters, {text[:20]!r}…: at most {_MAX_CHARACTERS} are read")
@@ -61,15 +61,14 @@ def plain_number(text: str) -> Decimal:
 def json_number(text: str) -> int | float:
     """Return the value a JSON number has in canonical JSON: an int where it is whole and safe, else the nearest double.
 
-    Safe is within ±(2^53-1). Whole digits beyond that are taken only where a double holds them exactly, as it does
-    the `10000000000000000` that canonical JSON writes for 1e16. Raises UnitError for the others, and as
-    `plain_number` does.
+    Safe is within ±(2^53-1). Whole digits beyond that must be a double's own, exact or as canonical JSON writes it
+    (`10000000000000000` is 1e16). Raises UnitError for the others, and as `plain_number` does.
     """
     number, double = plain_number(text), float(text)
     # No `abs`: it rounds to whatever precision the calling thread has set.
     if -MAX_SAFE_INTEGER <= number <= MAX_SAFE_INTEGER and number == number.quantize(_ONE, context=_EXACT):
         return int(number)
-    if text.removeprefix("-").isdigit() and double != number:
+    if text.removeprefix("-").isdigit() and number not in (int(double), Decimal(repr(double))):
         raise UnitError(f"{text}: no double holds this whole number, so JSON readers would change it")
     return double
 

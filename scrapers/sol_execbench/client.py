@@ -6,14 +6,18 @@ Only as much of an answer is decoded here as is needed to know what to ask next;
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from scrapers.contract import Capture, Drift, Entry, Fetch, Index, Part, Reject, Scope
 from scrapers.errors import GiveUp, SyncFailed
+from scrapers.sol_execbench.items import UNREADABLE
+
+Read = TypeVar("Read")
 
 PAGE_LIMIT = 100
 """Rows asked for at once. The server caps it (50 seen), so listings advance by the rows received."""
@@ -47,7 +51,7 @@ class _Listing(msgspec.Struct, frozen=True):
 
 
 class _LooseListing(msgspec.Struct, frozen=True):
-    submissions: list[Any]
+    submissions: list[msgspec.Raw]
     total: int | None = None
 
 
@@ -61,7 +65,8 @@ _LISTING = msgspec.json.Decoder(_Listing)
 _LOOSE = msgspec.json.Decoder(_LooseListing)
 _KERNELS = msgspec.json.Decoder(_KernelList)
 _KERNEL = msgspec.json.Decoder(_Kernel)
-_ANYTHING = msgspec.json.Decoder()
+_ROW = msgspec.json.Decoder(_Row)
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 LIST_FIELDS = frozenset({"id", "name", "title", "gpu_types", "tags", "submission_count"})
 
@@ -72,20 +77,41 @@ def answer_data(url: str, media_type: str, body: bytes) -> msgspec.Raw:
         raise GiveUp(url, f"not JSON but {media_type or 'of no stated type'}, starting {body[:40]!r}")
     try:
         return _ANSWER.decode(body).data
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise GiveUp(url, f"unreadable answer: {error}") from error
+
+
+async def _ask(fetch: Fetch, url: str, read: Callable[[msgspec.Raw], Read], *, again: bool = False) -> tuple[str, Read]:
+    """Fetch an answer and read it; return its body's digest and what was read. Raises `GiveUp`.
+
+    A stored body that cannot be read is not believed on the strength of a 304: it is asked for anew.
+    """
+    capture = await fetch(url, again=again)
+    try:
+        return capture.body_digest, _read(capture, read)
+    except GiveUp:
+        if capture.via != "revalidated":
+            raise
+    capture = await fetch(url, again=True, fresh=True)
+    return capture.body_digest, _read(capture, read)
+
+
+def _read(capture: Capture, read: Callable[[msgspec.Raw], Read]) -> Read:
+    data = answer_data(capture.url, capture.media_type, capture.body)
+    try:
+        return read(data)
+    except UNREADABLE as error:
+        raise GiveUp(capture.url, f"the answer has another shape: {error}") from error
 
 
 async def read_index(fetch: Fetch, base_url: str, scope: Scope) -> Index:
     """Read the kernel list and choose the kernels in scope. Raises `SyncFailed` when there is no usable list."""
     url = f"{base_url}/kernels"
     try:
-        capture = await fetch(url)
-        raw = _KERNELS.decode(answer_data(url, capture.media_type, capture.body)).kernels
+        _, listed = await _ask(fetch, url, _KERNELS.decode)
     except GiveUp as error:
         raise SyncFailed(f"the kernel list cannot be read: {error}") from error
-    except msgspec.DecodeError as error:
-        raise SyncFailed(f"the kernel list {url} has another shape: {error}") from error
+    raw = listed.kernels
     if not raw:
         raise SyncFailed(f"the kernel list {url} is empty; an empty board is a failure to be looked at, not news")
     kernels, rejects, drift = _kernels(url, raw)
@@ -107,23 +133,23 @@ def _kernels(url: str, raw: list[msgspec.Raw]) -> tuple[list[_Kernel], list[Reje
     drift: list[Drift] = []
     for place, item in enumerate(raw):
         locator = f"{url}#kernels[{place}]"
+        text = bytes(item).decode("utf-8", errors="backslashreplace")
         try:
             kernel = _KERNEL.decode(item)
-        except msgspec.DecodeError as error:
-            rejects.append(Reject(locator, bytes(item).decode(), f"not a kernel: {error}"))
+        except UNREADABLE as error:
+            rejects.append(Reject(locator, text, f"not a kernel: {error}"))
             continue
-        drift += [Drift(f"kernels[].{name}", "new field", locator) for name in _fields(item) - LIST_FIELDS]
+        if "\ufffd" in kernel.name:
+            rejects.append(Reject(locator, text, "a replacement character (U+FFFD) in its name"))
+            continue
+        new_fields = sorted(_OBJECT.decode(item).keys() - LIST_FIELDS)
+        drift += [Drift(f"kernels[].{name}", "new field", locator) for name in new_fields]
         if kernel.id in kernels or kernel.name in names:
-            rejects.append(Reject(locator, bytes(item).decode(), f"kernel {kernel.id} {kernel.name} is listed twice"))
+            rejects.append(Reject(locator, text, f"kernel {kernel.id} {kernel.name} is listed twice"))
             continue
         kernels[kernel.id] = kernel
         names.add(kernel.name)
     return list(kernels.values()), rejects, drift
-
-
-def _fields(item: msgspec.Raw) -> set[str]:
-    value = _ANYTHING.decode(item)
-    return set(value) if isinstance(value, dict) else set()
 
 
 def _in_scope(kernel: _Kernel, scope: Scope) -> bool:
@@ -135,12 +161,12 @@ def _in_scope(kernel: _Kernel, scope: Scope) -> bool:
 async def read_part(fetch: Fetch, base_url: str, entry: Entry) -> Part:
     """Read one kernel's detail and its whole listing, at the same time. What cannot be had is named in `rejects`."""
     (definition, workloads, missing), listing = await asyncio.gather(
-        _read_detail(fetch, entry), _read_listing(fetch, f"{base_url}/submissions", entry.upstream_id)
+        _read_detail(fetch, entry), _read_listing(fetch, f"{base_url}/submissions", entry)
     )
     if listing.complete and not listing.ids and entry.stated:
         # Zero where there should be rows is a failure to be looked at, not news.
         reason = f"the listing is empty, but the kernel list says {entry.stated} submissions"
-        listing = _merged([listing], Reject(_page_url(f"{base_url}/submissions", entry.upstream_id, 0), "", reason))
+        listing = _merged([listing], Reject(_page_url(f"{base_url}/submissions", entry, 0), "", reason))
     return Part(
         entry.key,
         entry.locator,
@@ -156,13 +182,10 @@ async def read_part(fetch: Fetch, base_url: str, entry: Entry) -> Part:
 
 async def _read_detail(fetch: Fetch, entry: Entry) -> tuple[str | None, int, tuple[Reject, ...]]:
     try:
-        capture = await fetch(entry.locator)
-        detail = _DETAIL.decode(answer_data(entry.locator, capture.media_type, capture.body))
+        digest, detail = await _ask(fetch, entry.locator, _DETAIL.decode)
     except GiveUp as error:
         return None, 0, (Reject(error.locator, "", error.reason),)
-    except msgspec.DecodeError as error:
-        return None, 0, (Reject(entry.locator, "", f"not a kernel's definition: {error}"),)
-    return capture.body_digest, len(detail.workloads), ()
+    return digest, len(detail.workloads), ()
 
 
 @dataclass(slots=True)
@@ -176,29 +199,36 @@ class _Pass:
     complete: bool = False
 
     @property
+    def whole(self) -> bool:
+        """Whether nothing is missing by the listing's own account: no row twice, and as many as every page says."""
+        return len(set(self.ids)) == len(self.ids) and self.totals <= {None, len(self.ids)}
+
+    @property
     def settled(self) -> bool:
-        """Whether nothing moved: one total on every page, as many rows, none twice."""
-        said = self.totals - {None}
-        return len(said) <= 1 and all(total == len(self.ids) for total in said) and len(set(self.ids)) == len(self.ids)
+        """Whether this pass alone shows that nothing moved: it is whole, and every page gave a total."""
+        return self.whole and None not in self.totals
 
 
-async def _read_listing(fetch: Fetch, url: str, kernel_id: str) -> _Pass:
+async def _read_listing(fetch: Fetch, url: str, entry: Entry) -> _Pass:
     """Read a listing until one pass is at rest or two agree; otherwise merge all passes and call it incomplete."""
     passes: list[_Pass] = []
     while len(passes) < MOST_PASSES:
         try:
-            passes.append(await _read_pass(fetch, url, kernel_id, again=bool(passes)))
+            passes.append(await _read_pass(fetch, url, entry, again=bool(passes)))
         except _Broken as broken:
             return _merged([*passes, broken.so_far], broken.reject)
         if passes[-1].settled:
             passes[-1].complete = True
             return passes[-1]
         if len(passes) > 1 and passes[-1].ids == passes[-2].ids:
+            passes[-1].complete = passes[-1].whole
             break
+    if passes[-1].complete:
+        return passes[-1]
     last = passes[-1]
     totals = sorted(map(str, last.totals))
     reason = f"the listing did not close in {len(passes)} readings: {len(last.ids)} rows, totals {totals}"
-    return _merged(passes, Reject(_page_url(url, kernel_id, 0), "", reason))
+    return _merged(passes, Reject(_page_url(url, entry, 0), "", reason))
 
 
 def _merged(passes: list[_Pass], reject: Reject) -> _Pass:
@@ -216,43 +246,42 @@ class _Broken(Exception):
         self.reject = reject
 
 
-async def _read_pass(fetch: Fetch, url: str, kernel_id: str, *, again: bool) -> _Pass:
+async def _read_pass(fetch: Fetch, url: str, entry: Entry, *, again: bool) -> _Pass:
     this = _Pass([], [], set(), [])
     seen: set[object] = set()
     while len(this.pages) < MOST_PAGES:
-        page_url = _page_url(url, kernel_id, len(this.ids))
+        page_url = _page_url(url, entry, len(this.ids))
         try:
-            capture = await fetch(page_url, again=again)
-            ids, total = _page(page_url, capture)
+            digest, (ids, total) = await _ask(fetch, page_url, _page, again=again)
         except GiveUp as error:
             raise _Broken(this, Reject(error.locator, "", error.reason)) from error
-        this.pages.append(capture.body_digest)
+        this.pages.append(digest)
         this.totals.add(total)
         this.ids += ids
-        if set(ids) <= seen or (total is not None and len(this.ids) >= total):
+        # A total may count one page only: where the kernel list says more, one page more is asked for.
+        enough = max(total or 0, entry.stated or 0)
+        if set(ids) <= seen or (total is not None and len(this.ids) >= enough):
             break
         seen.update(ids)
     return this
 
 
-def _page_url(url: str, kernel_id: str, offset: int) -> str:
-    return f"{url}?{urlencode({'kernel_id': kernel_id, 'offset': offset, 'limit': PAGE_LIMIT})}"
+def _page_url(url: str, entry: Entry, offset: int) -> str:
+    return f"{url}?{urlencode({'kernel_id': entry.upstream_id, 'offset': offset, 'limit': PAGE_LIMIT})}"
 
 
-def _page(url: str, capture: Capture) -> tuple[list[object], int | None]:
-    data = answer_data(url, capture.media_type, capture.body)
+def _page(data: msgspec.Raw) -> tuple[list[object], int | None]:
     try:
-        try:
-            listing = _LISTING.decode(data)
-            return [row.id for row in listing.submissions], listing.total
-        except msgspec.ValidationError:
-            # An item without an id of its own is known by its bytes, so that the page still counts and goes on.
-            loose = _LOOSE.decode(data)
-            return [_key(item) for item in loose.submissions], loose.total
-    except msgspec.DecodeError as error:
-        raise GiveUp(url, f"not a page of submissions: {error}") from error
+        listing = _LISTING.decode(data)
+        return [row.id for row in listing.submissions], listing.total
+    except msgspec.ValidationError:
+        # An item without an id of its own is known by its bytes, so that the page still counts and goes on.
+        loose = _LOOSE.decode(data)
+        return [_key(item) for item in loose.submissions], loose.total
 
 
-def _key(item: Any) -> object:
-    key = item.get("id") if isinstance(item, dict) else None
-    return key if isinstance(key, int) else msgspec.json.encode(item)
+def _key(item: msgspec.Raw) -> object:
+    try:
+        return _ROW.decode(item).id
+    except UNREADABLE:
+        return bytes(item)

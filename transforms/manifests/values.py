@@ -10,8 +10,17 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Final, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+)
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from transforms.identity import MAX_SAFE_INTEGER
@@ -23,6 +32,7 @@ T = TypeVar("T")
 class ManifestPart(BaseModel):
     """A closed object of a manifest: unknown fields are an error, `snake_case` here is `camelCase` in the JSON."""
 
+    # Built when first used: most commands make no manifest, and none makes one of every kind.
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, alias_generator=to_camel, defer_build=True)
 
 
@@ -49,6 +59,16 @@ class _Either:
         return core_schema.union_schema(
             union["choices"], mode="left_to_right", custom_error_type="either", custom_error_message=self.rule
         )
+
+
+class _FloatOnly:
+    """Keeps whole numbers out of a float: pydantic's strict float takes and rounds those an integer rule refused."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.chain_schema([core_schema.is_instance_schema(float), handler(source)])
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(cast(core_schema.ChainSchema, schema)["steps"][1])
 
 
 def _real_date(instant: str) -> str:
@@ -80,8 +100,8 @@ def _as_set(items: list[str]) -> list[str]:
     return sorted(set(items))  # Python orders texts by code point, as the format does
 
 
-# Patterns end in `$`, which is the very end of the text both to pydantic's engine and to JSON Schema's. Python's own
-# `re`, where `$` also stands before a final newline, never sees them.
+# Patterns end in `$`, which is the very end of the text both to pydantic's engine and in JSON Schema (ECMA 262). To
+# Python's own `re`, which also lets it stand before a final newline, these patterns are never given.
 _WORD_PATTERN: Final = r"^[a-z][a-z0-9_]*$"
 _INSTANT_PATTERN: Final = (
     r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$"
@@ -100,7 +120,8 @@ Instant = Annotated[
     str, Field(pattern=_INSTANT_PATTERN, json_schema_extra={"format": "date-time"}), AfterValidator(_real_date)
 ]
 
-Text = str
+# The limit that is none makes pydantic look into the text, where it finds lone surrogates, which UTF-8 cannot hold.
+Text = Annotated[str, Field(min_length=0)]
 Text100 = Annotated[str, Field(max_length=100)]
 Text200 = Annotated[str, Field(max_length=200)]
 Text500 = Annotated[str, Field(max_length=500)]
@@ -112,15 +133,19 @@ Count = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]
 Positive = Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER)]
 
 Number = Annotated[
-    Integer | Annotated[float, Field(allow_inf_nan=False)],
+    Integer | Annotated[float, Field(allow_inf_nan=False), _FloatOnly()],
     _Either("a finite number, whole ones within ±(2^53-1)"),
 ]
-Magnitude = Annotated[Count | Annotated[float, Field(ge=0, allow_inf_nan=False)], _Either("a finite number, 0 or more")]
+Magnitude = Annotated[
+    Count | Annotated[float, Field(ge=0, allow_inf_nan=False), _FloatOnly()],
+    _Either("a finite number, 0 or more, whole ones below 2^53"),
+]
 PositiveNumber = Annotated[
-    Positive | Annotated[float, Field(gt=0, allow_inf_nan=False)], _Either("a finite number above 0")
+    Positive | Annotated[float, Field(gt=0, allow_inf_nan=False), _FloatOnly()],
+    _Either("a finite number above 0, whole ones below 2^53"),
 ]
 Ratio = Annotated[
-    Annotated[int, Field(ge=0, le=1)] | Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)],
+    Annotated[int, Field(ge=0, le=1)] | Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), _FloatOnly()],
     _Either("a number from 0 to 1"),
 ]
 Dimension = Annotated[Count | AxisName, _Either("a whole number, 0 or more, or an axis name")]

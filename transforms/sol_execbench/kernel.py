@@ -162,13 +162,13 @@ def _add_case(kernel: Kernel, entry: Workload, operation_digest: str, url: str, 
 
 
 def _case(kernel: Kernel, entry: Workload, key: str, operation_digest: str) -> Made:
-    bindings = _bindings(kernel, entry)
+    bindings, failures = _bindings(kernel, entry)
     listed = ", ".join(f"{name}={value}" for name, value in entry.axes.items())
     metadata = {"name": f"{kebab(kernel.name)}-{key[:8]}", "title": cut(f"{kernel.name} · {listed}", 200)}
     tensors: dict[str, Any] = {}
     for name, one in kernel.inputs.items():
         if one.shape:
-            shape = [_bound(_dimension(size), bindings) for size in one.shape]
+            shape = [_bound(_dimension(size), bindings, failures) for size in one.shape]
             tensors[_argument_name(name)] = {"shape": shape, "dtype": dtype(one.dtype)}
     correctness: dict[str, Any] = {"comparator": COMPARATOR}
     if entry.tolerance is not None:
@@ -183,22 +183,37 @@ def _case(kernel: Kernel, entry: Workload, key: str, operation_digest: str) -> M
     return make("WorkloadCase", metadata, spec)
 
 
-def _bindings(kernel: Kernel, entry: Workload) -> dict[str, int]:
+def _bindings(kernel: Kernel, entry: Workload) -> tuple[dict[str, int], dict[str, axes.AxisError]]:
+    """Return what the axes are bound to, and why derived ones are not: that matters only where one is needed."""
     bindings = _lowered(entry)
+    failures: dict[str, axes.AxisError] = {}
     bindings |= {name.lower(): axis.value for name, axis in kernel.axes.items() if axis.value is not None}
     derived = {name.lower(): axis.expression.lower() for name, axis in kernel.axes.items() if axis.expression}
     waiting = {name: text for name, text in derived.items() if name not in bindings}
     # A derived axis may refer to one that is defined further down: go round until nothing more can be bound.
-    while ready := [name for name, text in waiting.items() if axes.names(text) <= bindings.keys()]:
-        for name in ready:
-            bindings[name] = axes.evaluate(waiting.pop(name), bindings)
-    return bindings
+    progress = True
+    while progress:
+        progress = False
+        for name, text in list(waiting.items()):
+            try:
+                bindings[name] = axes.evaluate(text, bindings)
+            except axes.UnboundAxisError as error:
+                failures[name] = error
+            except axes.AxisError as error:
+                failures[name] = error
+                del waiting[name]
+            else:
+                del waiting[name]
+                progress = True
+    return bindings, failures
 
 
-def _bound(size: int | str, bindings: dict[str, int]) -> int:
+def _bound(size: int | str, bindings: dict[str, int], failures: dict[str, axes.AxisError]) -> int:
     if isinstance(size, int):
         return size
     if size not in bindings:
+        if size in failures:
+            raise failures[size]
         raise axes.UnboundAxisError(size)
     return bindings[size]
 

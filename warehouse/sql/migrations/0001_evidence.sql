@@ -1,5 +1,6 @@
 -- Evidence tables. They only grow: no row is updated or deleted. Big tables carry no index (uniqueness is a check) and
--- keep their rows in the order comparability_family, comparison_key.
+-- keep their rows in the order comparability_family, comparison_key. Long texts are compressed with Zstandard: a third of
+-- the size and half of the commit (docs/adr/0006).
 
 CREATE TABLE schema_migrations (
     number     INTEGER NOT NULL,
@@ -64,7 +65,7 @@ CREATE TABLE operations (
     title            VARCHAR NOT NULL,
     operation_family VARCHAR NOT NULL,
     tags             VARCHAR[] NOT NULL,
-    manifest         JSON NOT NULL,
+    manifest         JSON NOT NULL USING COMPRESSION zstd,
     first_seen_sync  BIGINT NOT NULL
 );
 COMMENT ON TABLE operations IS 'What is computed: one OperationSpec for each distinct kernel definition.';
@@ -82,7 +83,7 @@ CREATE TABLE workloads (
     operation_digest VARCHAR NOT NULL,
     kind             VARCHAR NOT NULL,
     external_id      VARCHAR NOT NULL,
-    manifest         JSON NOT NULL,
+    manifest         JSON NOT NULL USING COMPRESSION zstd,
     first_seen_sync  BIGINT NOT NULL
 );
 COMMENT ON TABLE workloads IS 'Concrete sizes of an operation: single cases, and suites of cases whose aggregate a source publishes.';
@@ -113,7 +114,7 @@ CREATE TABLE projects (
     project_digest  VARCHAR NOT NULL,
     name            VARCHAR NOT NULL,
     display_name    VARCHAR NOT NULL,
-    manifest        JSON NOT NULL,
+    manifest        JSON NOT NULL USING COMPRESSION zstd,
     first_seen_sync BIGINT NOT NULL
 );
 COMMENT ON TABLE projects IS 'Who submits: one SoftwareProject for each user name of a source.';
@@ -131,7 +132,7 @@ CREATE TABLE implementations (
     external_id           VARCHAR NOT NULL,
     language              VARCHAR NOT NULL,
     license               VARCHAR,
-    manifest              JSON NOT NULL,
+    manifest              JSON NOT NULL USING COMPRESSION zstd,
     first_seen_sync       BIGINT NOT NULL
 );
 COMMENT ON TABLE implementations IS 'What was measured: one ImplementationRevision for each submission that became a run.';
@@ -152,7 +153,7 @@ CREATE TABLE protocols (
     harness              VARCHAR NOT NULL,
     stack_version        VARCHAR NOT NULL,
     notes                VARCHAR,
-    manifest             JSON NOT NULL,
+    manifest             JSON NOT NULL USING COMPRESSION zstd,
     first_seen_sync      BIGINT NOT NULL
 );
 COMMENT ON TABLE protocols IS 'How it was measured: one BenchmarkProtocol for each harness version.';
@@ -171,7 +172,7 @@ CREATE TABLE environments (
     vendor             VARCHAR NOT NULL,
     product            VARCHAR NOT NULL,
     architecture       VARCHAR NOT NULL,
-    manifest           JSON NOT NULL,
+    manifest           JSON NOT NULL USING COMPRESSION zstd,
     first_seen_sync    BIGINT NOT NULL
 );
 COMMENT ON TABLE environments IS 'Where it was measured: one ExecutionEnvironment for each hardware and software.';
@@ -203,7 +204,7 @@ CREATE TABLE runs (
     observed_at           TIMESTAMPTZ NOT NULL,
     evidence              VARCHAR NOT NULL,
     profile               VARCHAR NOT NULL,
-    manifest              JSON NOT NULL,
+    manifest              JSON NOT NULL USING COMPRESSION zstd,
     first_seen_sync       BIGINT NOT NULL
 );
 COMMENT ON TABLE runs IS 'Results: one BenchmarkRun for each state of a submission that states a result. Compare values only within one comparison_key; not every run ranks (see leaderboard).';
@@ -285,7 +286,7 @@ CREATE TABLE submission_versions (
     stack_version           VARCHAR,
     submitted_at            TIMESTAMPTZ,
     finished_at             TIMESTAMPTZ,
-    payload                 JSON NOT NULL,
+    payload                 JSON NOT NULL USING COMPRESSION zstd,
     state_digest            VARCHAR NOT NULL,
     body_digest             VARCHAR NOT NULL,
     first_seen_sync         BIGINT NOT NULL
