@@ -19,35 +19,35 @@ TEXT, INTEGER, REAL, FLAG, TEXTS, MOMENT = "text", "integer", "real", "flag", "t
 COLUMNS: dict[str, dict[str, str]] = {
     "operations": {
         "operation_digest": TEXT, "slug": TEXT, "title": TEXT, "operation_family": TEXT, "tags": TEXTS,
-        "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+        "manifest": TEXT,
     },
     "workloads": {
         "workload_digest": TEXT, "operation_digest": TEXT, "kind": TEXT, "external_id": TEXT,
-        "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+        "manifest": TEXT,
     },
     "workload_bounds": {
         "suite_digest": TEXT, "entry_index": INTEGER, "workload_digest": TEXT,
         "baseline_latency_ns": REAL, "speed_of_light_ns": REAL,
     },
-    "projects": {"project_digest": TEXT, "name": TEXT, "display_name": TEXT, "metadata": TEXT, "manifest": TEXT},
+    "projects": {"project_digest": TEXT, "name": TEXT, "display_name": TEXT, "manifest": TEXT},
     "implementations": {
         "implementation_digest": TEXT, "operation_digest": TEXT, "project": TEXT, "external_id": TEXT,
-        "language": TEXT, "license": TEXT, "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+        "language": TEXT, "license": TEXT, "manifest": TEXT,
     },
     "protocols": {
-        "protocol_digest": TEXT, "comparability_family": TEXT, "harness": TEXT, "stack_version": TEXT, "notes": TEXT,
-        "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+        "protocol_digest": TEXT, "name": TEXT, "comparability_family": TEXT, "harness": TEXT, "stack_version": TEXT,
+        "notes": TEXT, "manifest": TEXT,
     },
     "environments": {
-        "environment_digest": TEXT, "vendor": TEXT, "product": TEXT, "architecture": TEXT,
-        "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+        "environment_digest": TEXT, "name": TEXT, "vendor": TEXT, "product": TEXT, "architecture": TEXT,
+        "manifest": TEXT,
     },
     "runs": {
         "run_digest": TEXT, "external_id": TEXT, "kernel": TEXT, "comparability_family": TEXT, "comparison_key": TEXT,
         "operation_digest": TEXT, "workload_digest": TEXT, "implementation_digest": TEXT, "protocol_digest": TEXT,
         "environment_digest": TEXT, "status": TEXT, "primary_metric": TEXT, "primary_statistic": TEXT,
         "primary_unit": TEXT, "primary_value": REAL, "observed_at": MOMENT, "evidence": TEXT, "profile": TEXT,
-        "name": TEXT, "metadata": TEXT, "manifest": TEXT,
+        "manifest": TEXT,
     },
     "measurements": {
         "comparability_family": TEXT, "run_digest": TEXT, "metric": TEXT, "statistic": TEXT, "unit": TEXT,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,16 +19,23 @@ from typing import IO, Any
 import duckdb
 
 from warehouse.connection import WarehouseError
+from warehouse.migrations import quoted
 
 DENIED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
-    "lock_configuration": "true",
+    "temp_directory": "",
     "python_enable_replacements": "false",
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "threads": "2",
 }
+READS_FILES = re.compile(r"read_\w+|parquet_\w+|sniff_csv|glob|getenv")
+"""Functions that no question needs. DuckDB refuses them other files itself, but not the database's own."""
+
 FORMATS = ("table", "csv", "json", "jsonl", "parquet")
+PLAIN = re.compile(
+    r"(?!.*(INTERVAL|HUGEINT|TIME WITH|TIME_TZ|TIME_NS|BIT|UNION|MAP|UUID|BIGNUM|VARINT|GEOMETRY|VARIANT))"
+)
 CHUNK_ROWS = 2_000
 TABLE_ROWS = 1_000
 START_S = 10.0
@@ -103,13 +111,14 @@ def _answer(task: dict[str, Any]) -> None:
         "max_execution_time": str(int(task["timeout_s"] * 1000)),
     }
     connection = duckdb.connect(task["warehouse"], read_only=True, config=DENIED | limits)
+    connection.execute("SET TimeZone = 'UTC'; SET lock_configuration = true")
     statement = only_select(connection, task["query"])
     out = sys.stdout.buffer
     if task["form"] == "parquet":
         _write_parquet(connection, statement, out)
         return
     cursor = connection.execute(statement)
-    names = [column[0] for column in cursor.description or ()]
+    names = unique([column[0] for column in cursor.description or ()])
     _WRITERS[task["form"]](names, _rows(cursor), out)
     out.flush()
 
@@ -122,7 +131,23 @@ def only_select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Sta
     if statements[0].type != duckdb.StatementType.SELECT:
         kind = str(statements[0].type).rpartition(".")[2]
         raise QueryRefused(f"only SELECT is answered here, not {kind}: the warehouse changes by `kix sync` alone")
+    tree = connection.execute("SELECT json_serialize_sql(?)", [statements[0].query]).fetchall()[0][0]
+    called = re.findall(r'"function_name":"(\w+)"', tree)
+    if denied := [name for name in called if READS_FILES.fullmatch(name)]:
+        raise QueryRefused(f"{denied[0]} is not answered here: a query sees the warehouse and nothing else")
     return statements[0]
+
+
+def unique(names: list[str]) -> list[str]:
+    """Number the columns that share a name, as DuckDB does in a subquery: a, a_1, a_2."""
+    result: list[str] = []
+    for name in names:
+        number, free = 0, name
+        while free in result:
+            number += 1
+            free = f"{name}_{number}"
+        result.append(free)
+    return result
 
 
 def _rows(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
@@ -142,7 +167,13 @@ def _in_words(error: BaseException, task: dict[str, Any]) -> str:
 def _write_parquet(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, out: IO[bytes]) -> None:
     import polars as pl
 
-    pl.DataFrame(connection.sql(statement.query)).write_parquet(out, compression="zstd")
+    relation = connection.sql(statement.query)
+    # Types that Parquet or Arrow have no counterpart for are written as text, exactly, rather than as something near.
+    columns = [
+        f"#{place}{'' if PLAIN.match(str(kind)) else '::VARCHAR'} AS {quoted(name)}"
+        for place, (name, kind) in enumerate(zip(unique(relation.columns), relation.types, strict=True), 1)
+    ]
+    pl.DataFrame(relation.project(", ".join(columns))).write_parquet(out, compression="zstd")
 
 
 def _write_csv(names: list[str], rows: Iterator[tuple[Any, ...]], out: IO[bytes]) -> None:
@@ -207,7 +238,10 @@ def _simple(value: Any) -> Any:
 def _json(value: Any) -> bytes:
     import orjson
 
-    return orjson.dumps(value, default=str, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
+    try:
+        return orjson.dumps(value, default=str, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
+    except TypeError:  # an integer beyond 64 bits, which JSON can say and orjson cannot
+        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def printable(text: str) -> str:

@@ -185,7 +185,8 @@ def test_every_submission_is_there_as_it_was_sent(sample_home: Path, sample: Sam
     found = ask(
         sample_home,
         "SELECT external_id, version, kernel, username, status, is_correct, is_disqualified,"
-        " latency_ms::DECIMAL(38, 20), gpu_type, stack_version, first_seen_sync, last_seen_sync, payload FROM submissions",
+        " latency_ms::DECIMAL(38, 20), gpu_type, stack_version, first_seen_sync, last_seen_sync, payload"
+        " FROM submissions",
     )
     assert {row[0]: row[1:12] for row in found} == {
         str(one["id"]): (

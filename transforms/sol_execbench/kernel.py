@@ -14,7 +14,6 @@ from scrapers.sol_execbench.items import Argument, Axis
 from transforms import axes, units
 from transforms.bundle import Bundle
 from transforms.curated import curated
-from transforms.identity import canonical_json
 from transforms.manifests import Made, ManifestError, make
 from transforms.names import cut, kebab, token
 
@@ -46,14 +45,13 @@ def map_kernel(kernel: Kernel, url: str, bundle: Bundle, *, with_suite: bool) ->
     family = operation.spec["family"]
     bundle.add(
         "operations", operation.digest, kebab(kernel.name), kernel.name, family, kernel.tags,
-        operation.name, _text(operation.metadata), operation.text,
+        operation.text,
     )  # fmt: skip
     cases = [_add_case(kernel, entry, operation.digest, url, bundle) for entry in kernel.workloads]
     if suite is not None:
         external_id = f"{kernel.name}/suite"
         bundle.add(
-            "workloads", suite.digest, operation.digest, "WorkloadSuite", external_id,
-            suite.name, _text(suite.metadata), suite.text,
+            "workloads", suite.digest, operation.digest, "WorkloadSuite", external_id, suite.text,
         )  # fmt: skip
         _add_bounds(kernel, suite.digest, cases, url, bundle)
     dtypes = [dtype(argument.dtype) for argument in kernel.inputs.values()]
@@ -73,10 +71,6 @@ def entry_id(entry: Workload) -> str:
     ordered = dict(sorted(entry.axes.items(), key=lambda axis: axis[0].lower()))
     text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _text(metadata: dict[str, Any]) -> str:
-    return canonical_json(metadata).decode()
 
 
 def _family(kernel: Kernel) -> str:
@@ -155,9 +149,7 @@ def _add_case(kernel: Kernel, entry: Workload, operation_digest: str, url: str, 
     except (axes.AxisError, units.UnitError, ManifestError) as error:
         bundle.rejects.append(Reject(f"{url}#workloads/{key}", json.dumps(entry.axes), str(error)))
         return None
-    bundle.add(
-        "workloads", case.digest, operation_digest, "WorkloadCase", key, case.name, _text(case.metadata), case.text
-    )
+    bundle.add("workloads", case.digest, operation_digest, "WorkloadCase", key, case.text)
     return case.digest
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from scrapers.contract import Reject
@@ -12,7 +13,7 @@ from scrapers.sol_execbench.items import METRICS
 from transforms import units
 from transforms.bundle import Bundle
 from transforms.curated import curated
-from transforms.identity import canonical_json, comparison_key, correctness_digest
+from transforms.identity import comparison_key, correctness_digest
 from transforms.manifests import Made, ManifestError, make
 from transforms.names import cut, kebab
 from transforms.sol_execbench.kernel import COMPARATOR, MappedKernel
@@ -102,7 +103,7 @@ class SubmissionMapper:
             "runs", run.digest, str(submission.id), submission.kernel_name, FAMILY, setting.comparison_key,
             kernel.operation_digest, kernel.suite.digest, implementation.digest, setting.protocol_digest,
             setting.environment_digest, "passed", *PRIMARY, float(latency_ns), _to_ms(observed), "reported",
-            "source-native", run.name, _text(run.metadata), run.text,
+            "source-native", run.text,
         )  # fmt: skip
         self._bundle.add("measurements", FAMILY, run.digest, *PRIMARY, float(latency_ns))
         for name, value in metrics.items():
@@ -121,10 +122,10 @@ class SubmissionMapper:
         if user not in self._projects:
             self._projects.add(user)
             project = _project(user)
-            self._bundle.add("projects", project.digest, project.name, user, _text(project.metadata), project.text)
+            self._bundle.add("projects", project.digest, project.name, user, project.text)
         self._bundle.add(
             "implementations", made.digest, operation_digest, user, str(submission.id), "unknown", None,
-            made.name, _text(made.metadata), made.text,
+            made.text,
         )  # fmt: skip
 
     def _setting(self, submission: Submission, operation_digest: str, suite: Made) -> Setting:
@@ -137,12 +138,11 @@ class SubmissionMapper:
         hardware = gpu_hardware(gpu)
         protocol, environment = _protocol(stack), _environment(gpu, stack, hardware)
         self._bundle.add(
-            "protocols", protocol.digest, FAMILY, HARNESS, stack, NOTES,
-            protocol.name, _text(protocol.metadata), protocol.text,
+            "protocols", protocol.digest, protocol.name, FAMILY, HARNESS, stack, NOTES, protocol.text,
         )  # fmt: skip
         self._bundle.add(
-            "environments", environment.digest, hardware["vendor"], hardware["product"], hardware["architecture"],
-            environment.name, _text(environment.metadata), environment.text,
+            "environments", environment.digest, environment.name, hardware["vendor"], hardware["product"],
+            hardware["architecture"], environment.text,
         )  # fmt: skip
         key = comparison_key(
             operation=operation_digest, workload=suite.digest, protocol=protocol.digest,
@@ -167,10 +167,6 @@ def gpu_hardware(name: str) -> dict[str, str]:
     bare = name.replace("_", " ").removeprefix("NVIDIA ")
     known: dict[str, str] | None = curated("gpus").get(bare)
     return known or {"vendor": "nvidia", "product": name.replace("_", " "), "architecture": "unknown"}
-
-
-def _text(metadata: dict[str, Any]) -> str:
-    return canonical_json(metadata).decode()
 
 
 def _number(submission: Submission, name: str) -> int | float | None:
@@ -214,6 +210,7 @@ def _implementation(submission: Submission, kernel: MappedKernel, hardware: dict
     })  # fmt: skip
 
 
+@lru_cache(maxsize=65_536)
 def _project(username: str) -> Made:
     spec = {"name": username, "kind": "individual", "host": {"kind": "other", "id": f"sol-execbench/user/{username}"}}
     return make("SoftwareProject", {"name": f"sol-user-{kebab(username)}"}, spec)
