@@ -10,6 +10,13 @@ from scrapers.contract import Drift, Reject
 
 EXIT_CODES = {"complete": 0, "partial": 3, "failed": 1}
 SHOWN = 20
+WORDS = {
+    "submissions": "states of submissions",
+    "lifecycle": "changes to earlier runs",
+    "metadata_versions": "new names or titles",
+    "submission_renames": "renamed submitters",
+    "reviews": "held for review",
+}
 
 
 @dataclass(slots=True)
@@ -56,7 +63,7 @@ class Report:
             return f"{self.source}: failed, nothing was changed. {self.error}"
         found = self.discovered
         new = {table: count for table, count in self.inserted.items() if count}
-        what = ", ".join(f"{new[table]:,} {table.replace('_', ' ')}" for table in NEWS if table in new) or "nothing new"
+        what = ", ".join(f"{new[table]:,} {WORDS.get(table, table)}" for table in NEWS if table in new) or "nothing new"
         state = {"complete": "complete", "partial": "done in part"}[self.status] + (
             " (dry run)" if self.dry_run else ""
         )
@@ -85,7 +92,7 @@ class Report:
         return "\n".join(lines)
 
 
-NEWS = ("operations", "runs", "submission_versions", "lifecycle", "metadata_versions", "submission_renames", "reviews")
+NEWS = ("operations", "runs", "submissions", "lifecycle", "metadata_versions", "submission_renames", "reviews")
 
 
 def _section(title: str, items: list[str]) -> list[str]:

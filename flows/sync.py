@@ -214,12 +214,14 @@ class _SyncRun:
                 done += len(bundle.rows["listings"])
                 self._progress("loading", done, len(self._parts))
                 await asyncio.sleep(0)  # an interrupt is heard here
+            self._bundle.rejects += loader.listed_twice()
             self._take_stock()
             loaded = loader.finish(
                 self._archive, self.report.status, self._now(), self.report.rejects, self.report.drift
             )
             self.report.inserted, self.report.unchanged = loaded.inserted, loaded.unchanged
             self.report.reviews = loaded.reviews
+            self.report.incomplete = [part.locator for part in self._parts if part.key in loaded.incomplete]
             if not self._request.dry_run:
                 working.publish()
         finally:
@@ -255,13 +257,13 @@ class _SyncRun:
         report, index = self.report, self._index
         report.rejects = [*(index.rejects if index else ()), *self._bundle.rejects]
         report.drift = list(merge_drift([*(index.drift if index else ()), *self._bundle.drift]))
-        report.incomplete = [part.locator for part in self._parts if not part.complete]
         report.discovered = {
             "kernels": len(self._parts),
             "workloads": sum(part.workloads for part in self._parts),
             "submissions": sum(part.listed for part in self._parts),
         }
-        report.status = "partial" if report.rejects or report.incomplete else "complete"
+        # Whatever makes a listing incomplete is a reject too.
+        report.status = "partial" if report.rejects else "complete"
 
     def close(self) -> None:
         """Complete the report and write down in the archive how the sync ended."""

@@ -237,6 +237,9 @@ class Offline:
 
     async def __call__(self, url: str, *, again: bool = False, fresh: bool = False) -> Capture:  # noqa: ARG002  no newer
         """Return the newest stored answer to `url`. Raises `GiveUp` when there is none."""
+        noted = self._archive.held(url, self._sync_id)
+        if noted is not None:
+            return noted
         capture = self._archive.held(url)
         if capture is None:
             raise GiveUp(url, "not in the archive: sync once with the network")

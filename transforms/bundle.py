@@ -27,7 +27,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
     "workload_bounds": {
         "suite_digest": TEXT, "entry_index": INTEGER, "workload_digest": TEXT,
-        "baseline_latency_ns": REAL, "speed_of_light_ns": REAL,
+        "baseline_latency_ns": REAL, "speed_of_light_ns": REAL, "kernel": TEXT,
     },
     "projects": {"project_digest": TEXT, "name": TEXT, "display_name": TEXT, "manifest": TEXT},
     "implementations": {

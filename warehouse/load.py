@@ -20,11 +20,18 @@ from warehouse.connection import WarehouseError, first_row
 from warehouse.migrations import add_family_schemas, migrate, sql_files
 
 EVIDENCE = (
-    "operations", "workloads", "workload_bound_versions", "projects", "protocols", "environments", "implementations",
+    "operation_specs", "workloads", "workload_bound_versions", "projects", "protocols", "environments", "implementations",
     "runs", "measurements", "source_metrics", "metadata_versions", "submission_versions", "submission_renames",
     "submission_runs", "reviews", "lifecycle",
 )  # fmt: skip
 """Tables whose growth is news; listings, fetches and the like grow with every sync."""
+
+PUBLIC_NAMES = {
+    "operation_specs": "operations",
+    "workload_bound_versions": "workload_bounds",
+    "submission_versions": "submissions",
+}
+"""Tables that people know by the view over them."""
 
 ORDERED = ("runs", "measurements", "source_metrics")
 
@@ -43,11 +50,13 @@ class KnownListing:
 
 @dataclass(slots=True)
 class Loaded:
-    """What a load did: rows inserted by table, rows that were there before, and what it raised for review."""
+    """What a load did: rows inserted by table and rows that were there before, what it raised for review, and the
+    kernels whose listing stayed incomplete."""
 
     inserted: dict[str, int] = field(default_factory=dict)
     unchanged: dict[str, int] = field(default_factory=dict)
     reviews: list[dict[str, str]] = field(default_factory=list)
+    incomplete: frozenset[str] = frozenset()
 
 
 class Loader:
@@ -89,6 +98,17 @@ class Loader:
                 self._db.execute(f"INSERT INTO stage_{table} SELECT * FROM incoming")
                 self._db.unregister("incoming")
 
+    def listed_twice(self) -> list[Reject]:
+        """Return the submissions that stand on two kernels' listings: the first one counts, the others are rejected."""
+        rows = self._db.execute(
+            "SELECT external_id, first_value(kernel) OVER same, kernel, payload FROM stage_submissions"
+            " WINDOW same AS (PARTITION BY external_id ORDER BY rowid) QUALIFY row_number() OVER same > 1"
+        ).fetchall()
+        return [
+            Reject(f"submission/{one}", payload, f"listed under {kernel} too; it counts under {first}")
+            for one, first, kernel, payload in rows
+        ]
+
     def finish(
         self,
         archive: Archive,
@@ -127,7 +147,10 @@ class Loader:
             "SELECT subject, reason, detail FROM reviews WHERE first_seen_sync = ?", [self._sync.sync_id]
         ).fetchall()
         reviews = [{"subject": subject, "reason": reason, "detail": detail} for subject, reason, detail in rows]
-        return Loaded(inserted, before, reviews)
+        incomplete = self._db.execute(
+            "SELECT kernel FROM listings WHERE sync_id = ? AND NOT complete", [self._sync.sync_id]
+        ).fetchall()
+        return Loaded(_public(inserted), _public(before), reviews, frozenset(kernel for (kernel,) in incomplete))
 
     def _add_provenance(
         self, archive: Archive, status: str, finished_at: datetime, rejects: Iterable[Reject], drift: Iterable[Drift]
@@ -205,6 +228,10 @@ def _table(names: tuple[str, ...], rows: Iterable[dict[str, object]], sync: int,
     kinds = {name: pl.Int64 if name == "count" else pl.String for name in names}
     frame = pl.DataFrame([{name: row[name] for name in names} for row in rows], schema=kinds)
     return frame.with_columns(sync_id=pl.lit(sync, pl.Int64), source=pl.lit(source, pl.String))
+
+
+def _public(counts: dict[str, int]) -> dict[str, int]:
+    return {PUBLIC_NAMES.get(table, table): count for table, count in counts.items()}
 
 
 def _fetches(sync_id: int, archive: Archive) -> pl.DataFrame:

@@ -285,6 +285,14 @@ def test_a_reader_does_not_make_a_missing_archive(path):
     assert not path.exists()
 
 
+def test_an_empty_file_holds_nothing_and_is_made_an_archive(path):
+    path.touch()
+    with pytest.raises(SyncFailed, match="archive"), Archive(path, read_only=True) as reader:
+        list(reader.syncs())
+    with Archive(path) as archive:
+        assert archive.body(archive.store(TEXT)) == TEXT
+
+
 @pytest.mark.parametrize("name", ["a b.sqlite", "a?b#c.sqlite", "100%25.sqlite", "архив.sqlite"])
 def test_any_path_will_do(tmp_path, name):
     with Archive(tmp_path / name) as archive:

@@ -772,6 +772,19 @@ def test_a_final_refusal_is_not_asked_again(board, archive, status):
     assert len(asked(board)) == 1
 
 
+def test_a_refusal_is_final_also_when_its_body_is_cut(board, archive):
+    board.answer = lambda path, n: Reply(404, JSON, b'{"detail":"Not Found"}', truncate=True)
+    with pytest.raises(NoSuchAnswer, match="404"):
+        fetch_from(board, archive)
+    assert len(asked(board)) == 1
+
+
+def test_retry_after_is_heard_also_when_the_body_is_cut(board, archive):
+    board.answer = lambda path, n: Reply(429, {"Retry-After": "60"}, b"slow down", truncate=True)
+    assert "60 s" in refusal(board, archive, limits=PATIENT)
+    assert len(asked(board)) == 1
+
+
 @pytest.mark.parametrize("status", [202, 204, 206, 300])
 def test_no_other_status_passes_for_an_answer(board, archive, status):
     board.answer = lambda path, n: Reply(status, JSON, b"" if status == 204 else b"{}")

@@ -476,6 +476,14 @@ def test_a_name_of_the_kernel_list_that_is_not_utf_8_is_rejected(board, archive)
     assert [reject.locator for reject in found.rejects] == [f"{board.base_url}/kernels#kernels[1]"]
 
 
+@pytest.mark.parametrize("item", [b'{"id":77,"name":"x","caf\xe9":1}', b'{"id":77,"name":"x","new_field":"caf\xe9"}'])
+def test_a_new_field_of_the_kernel_list_that_is_not_utf_8_stops_nothing(board, archive, item):
+    board.bodies["/kernels"] = kernels_with("?").replace(b"?", item)
+    found = index(board, archive)
+    assert str(KERNELS[0]["id"]) in [one.upstream_id for one in found.entries]
+    assert len(found.entries) + len(found.rejects) == 2
+
+
 def test_a_kernel_that_is_listed_twice_is_read_once(board, archive):
     board.bodies["/kernels"] = kernels_with(json.dumps(KERNELS[0]), json.dumps(KERNELS[1] | {"name": NAMES[LONG]}))
     found = index(board, archive)
@@ -561,6 +569,25 @@ def test_new_fields_of_a_definition_are_drift(board, archive):
         ("kernel.new_field", "new field"),
         ("kernel.workloads[].newer_field", "new field"),
     }
+
+
+@pytest.mark.parametrize("place", ["name", "new field", "new field's name", "sol_ms", "max_atol"])
+def test_a_definition_that_is_not_utf_8_is_rejected(board, archive, place):
+    workload = {"axes": {"rows": 1}, "sol_ms": "?", "tolerance": {"max_atol": "?"}}
+    spoilt = {
+        "name": {"name": "?"},
+        "new field": {"new_field": "?"},
+        "new field's name": {"?": 1},
+        "sol_ms": {"workloads": [workload | {"tolerance": None}]},
+        "max_atol": {"workloads": [workload | {"sol_ms": 1}]},
+    }[place]
+    body = definition_with(description=None, baseline=None, **spoilt)
+    assert body.count(b'"?"') == 1
+    board.bodies[f"/kernels/{LONG}"] = body.replace(b'"?"', b'"caf\xe9"')
+    part, items = read(board, archive)
+    assert items.kernel is None
+    assert [one.locator for one in (*part.rejects, *items.rejects)] == [f"{board.base_url}/kernels/{LONG}"]
+    assert ids(items) == IDS[LONG]
 
 
 @pytest.mark.parametrize("kind", AWKWARD)
@@ -682,6 +709,8 @@ BAD = {
     "a damaged name, escaped": with_fields(ROW, username=Spelled('"caf\\ufffd"')),
     "a damaged name, escaped in capitals": with_fields(ROW, username=Spelled('"caf\\uFFFD"')),
     "a name that is not UTF-8": with_fields(ROW, username="caf?").encode().replace(b"caf?", b"caf\xe9"),
+    "a latency that is not UTF-8": with_fields(ROW, latency_ms="caf?").encode().replace(b"caf?", b"caf\xe9"),
+    "a new field that is not UTF-8": with_fields(ROW, new_field="caf?").encode().replace(b"caf?", b"caf\xe9"),
     "a time that is none": with_fields(ROW, finished_at=5),
     "1e400 for a number": with_fields(ROW, user_id=Spelled("1e400")),
 }
@@ -703,6 +732,14 @@ def test_one_bad_item_in_a_page_of_good_ones_is_one_reject(kind):
     assert reject.reason
     if isinstance(bad, str):
         assert reject.item == bad
+
+
+def test_an_item_with_a_fields_name_that_is_not_utf_8_is_one_reject_too():
+    bad = with_fields(ROW, **{"caf?": 1}).encode().replace(b"caf?", b"caf\xe9")
+    items = parse_page(TEXTS[LONG][0], bad, TEXTS[LONG][1])
+    assert ids(items) == IDS[LONG][:2]
+    (reject,) = items.rejects
+    assert "[1]" in reject.locator
 
 
 @pytest.mark.parametrize(
@@ -1023,6 +1060,15 @@ def test_a_command_that_was_interrupted_is_resumed_by_the_next(board, tmp_path):
     assert (report.status, report.resumed) == ("complete", True)
     assert not archived & {board.base_url.removesuffix(API) + path for path in paths(board)}
     assert len(archived) + len(paths(board)) == len(whole_board(board))
+
+
+def test_a_submission_under_another_name_of_its_kernel_stops_no_sync(board, tmp_path):
+    """A renamed kernel: the list has the new name, an old submission the old one."""
+    board.edit(2, lambda items: [items[0] | {"kernel_name": "its_old_name"}, *items[1:]])
+    report = run_sync(tmp_path / "home", board.base_url, scope=Scope(kernels=(NAMES[2],)))
+    assert report.error is None
+    assert report.status in ("complete", "partial")
+    assert report.inserted["submission_versions"] + len(report.rejects) == len(IDS[2])
 
 
 def sound_urls(home: Path) -> set[str]:

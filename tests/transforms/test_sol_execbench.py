@@ -128,10 +128,7 @@ def spec(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def metadata(row: dict[str, Any]) -> dict[str, Any]:
-    whole = json.loads(row["manifest"])["metadata"]
-    assert whole == json.loads(row["metadata"])
-    assert whole["name"] == row["name"]
-    return whole
+    return json.loads(row["manifest"])["metadata"]
 
 
 def cases(bundle: Bundle) -> list[dict[str, Any]]:
@@ -141,6 +138,13 @@ def cases(bundle: Bundle) -> list[dict[str, Any]]:
 def suite(bundle: Bundle) -> dict[str, Any]:
     (row,) = (row for row in rows(bundle, "workloads") if row["kind"] == "WorkloadSuite")
     return row
+
+
+def bounds(bundle: Bundle) -> list[tuple[Any, ...]]:
+    names = ("entry_index", "workload_digest", "baseline_latency_ns", "speed_of_light_ns")
+    for row in rows(bundle, "workload_bounds"):
+        assert row["suite_digest"] == suite(bundle)["workload_digest"]
+    return [tuple(row[name] for name in names) for row in rows(bundle, "workload_bounds")]
 
 
 def sha256(data: bytes) -> str:
@@ -519,10 +523,9 @@ def test_bounds_are_nanoseconds_and_may_be_fractions() -> None:
     ]
     bundle = mapped(kernel(workloads=entries), submission())
     digests = {row["external_id"]: row["workload_digest"] for row in cases(bundle)}
-    of = suite(bundle)["workload_digest"]
-    assert bundle.rows["workload_bounds"] == [
-        (of, 0, digests[entry_id({"N": 8})], 6768.5, 312.4),
-        (of, 1, digests[entry_id({"N": 4})], None, 25_000.0),
+    assert bounds(bundle) == [
+        (0, digests[entry_id({"N": 8})], 6768.5, 312.4),
+        (1, digests[entry_id({"N": 4})], None, 25_000.0),
     ]
 
 
@@ -533,7 +536,7 @@ def test_a_bound_that_is_none_is_rejected_alone(field: str, bound: str) -> None:
     bundle = mapped(kernel(workloads=entries), submission(latency_ms=Spelled("0.0001")))
     assert [row["external_id"] for row in cases(bundle)] == [entry_id({"N": 8}), entry_id({"N": 9})]
     assert len(bundle.rows["runs"]) == len(bundle.rejects) == 1
-    assert bundle.rows["workload_bounds"][0][1:] == (0, cases(bundle)[0]["workload_digest"], 10_000.0, 1_000.0)
+    assert bounds(bundle)[0] == (0, cases(bundle)[0]["workload_digest"], 10_000.0, 1_000.0)
     assert len(bundle.rows["reviews"]) == (0 if field == "sol_ms" else 1)
 
 
@@ -583,6 +586,7 @@ def test_an_unknown_stack_is_a_version_of_its_own() -> None:
     assert spec(protocol)["harness"]["version"] == "unknown"
     assert metadata(protocol)["name"] == "sol-execbench-leaderboard-unknown"
     environment = next(row for row in rows(bundle, "environments") if row["name"] == "sol-execbench-b200-unknown")
+    assert metadata(environment)["name"] == "sol-execbench-b200-unknown"
     assert spec(environment)["software"] == {"libraries": {"evaluation_stack": "unknown"}}
     assert [row["stack_version"] for row in rows(bundle, "submissions")] == ["v1.0", "v1.1", None]
 
@@ -596,9 +600,9 @@ def test_names_are_cut_at_a_hundred_characters_and_titles_keep_the_whole() -> No
     assert bundle.rejects == []
     slug = "fused-" + "x" * 94
     row = only(bundle, "operations")
-    assert (row["slug"], row["name"], row["title"]) == (slug, slug, name)
-    assert cases(bundle)[0]["name"] == f"{slug}-{entry_id({'N': 8})[:8]}"
-    assert suite(bundle)["name"] == f"{slug}-suite"
+    assert (row["slug"], metadata(row)["name"], row["title"]) == (slug, slug, name)
+    assert metadata(cases(bundle)[0])["name"] == f"{slug}-{entry_id({'N': 8})[:8]}"
+    assert metadata(suite(bundle))["name"] == f"{slug}-suite"
     assert suite(bundle)["external_id"] == f"{name}/suite"
 
 
@@ -794,7 +798,7 @@ def test_an_expression_that_has_no_value_rejects_the_case_that_needs_it(expressi
     case, bundle = derived(expression, ["D"])
     assert case is None
     assert len(bundle.rejects) == 1
-    assert bundle.rows["workload_bounds"][0][2] is None
+    assert bounds(bundle)[0][1] is None
 
 
 # -- entries
@@ -804,7 +808,7 @@ def test_a_uuid_is_the_external_id_and_its_first_eight_the_name() -> None:
     uuid = "129347a8-578d-416f-aad9-8655416fc0b6"
     bundle = mapped(kernel(workloads=[entry(uuid=uuid)]), submission())
     (case,) = cases(bundle)
-    assert (case["external_id"], case["name"]) == (uuid, "toy-scale-129347a8")
+    assert (case["external_id"], metadata(case)["name"]) == (uuid, "toy-scale-129347a8")
     assert spec(suite(bundle))["cases"] == [{"externalId": uuid, "axes": {"n": 8}}]
 
 
@@ -823,7 +827,7 @@ def test_axis_names_are_sorted_without_regard_to_case_for_the_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tolerance", "bounds"),
+    ("tolerance", "allowed"),
     [
         (
             {"max_atol": Spelled("1e-2"), "max_rtol": Spelled("0.050")},
@@ -837,10 +841,10 @@ def test_axis_names_are_sorted_without_regard_to_case_for_the_id() -> None:
     ],
     ids=str,
 )
-def test_a_published_tolerance_is_the_cases_correctness(tolerance: Any, bounds: dict[str, float]) -> None:
+def test_a_published_tolerance_is_the_cases_correctness(tolerance: Any, allowed: dict[str, float]) -> None:
     bundle = mapped(kernel(workloads=[entry(tolerance=tolerance)]), submission())
     (case,) = cases(bundle)
-    assert spec(case)["correctness"] == {"comparator": "sol_execbench_eval"} | bounds
+    assert spec(case)["correctness"] == {"comparator": "sol_execbench_eval"} | allowed
     assert case["workload_digest"] == digest("WorkloadCase", spec(case))
     assert "maxAbsoluteError" not in suite(bundle)["manifest"]
 
@@ -874,7 +878,7 @@ def test_equal_entries_are_one_case_and_stay_twice_in_the_suite() -> None:
     assert len({row["workload_digest"] for row in cases(bundle)}) == 2
     first, second = entry_id({"N": 8}), entry_id({"N": 9})
     assert [one["externalId"] for one in spec(suite(bundle))["cases"]] == [first, second, first]
-    assert [row[1:3] for row in bundle.rows["workload_bounds"]] == [
+    assert [row[:2] for row in bounds(bundle)] == [
         (0, digests[first]), (1, digests[second]), (2, digests[first]),
     ]  # fmt: skip
 
@@ -886,7 +890,7 @@ def test_a_case_that_cannot_be_bound_is_rejected_alone() -> None:
     bundle = mapped(kernel(axes=axes, inputs=inputs, outputs=inputs, workloads=entries), submission())
     assert [spec(row)["tensors"]["x"]["shape"] for row in cases(bundle)] == [[1, 2], [4, 5]]
     assert [one["axes"] for one in spec(suite(bundle))["cases"]] == [{"n": 1, "k": 2}, {"n": 3}, {"n": 4, "k": 5}]
-    assert [row[2] is None for row in bundle.rows["workload_bounds"]] == [False, True, False]
+    assert [row[1] is None for row in bounds(bundle)] == [False, True, False]
     assert len(bundle.rows["runs"]) == 1
     (reject,) = bundle.rejects
     assert entry_id({"N": 3}) in reject.locator

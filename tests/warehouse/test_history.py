@@ -27,12 +27,6 @@ NAMES = {
     DEQUANT: "sample_fp4_weight_dequant",
     PAGED: "sample_ragged_paged_attention",
 }
-EVIDENCE = (
-    "operations", "workloads", "workload_bound_versions", "projects", "protocols", "environments", "implementations",
-    "runs", "measurements", "source_metrics", "metadata_versions", "submission_versions", "submission_renames",
-    "submission_runs", "reviews", "lifecycle", "syncs", "fetches", "listings", "listing_entries", "rejects", "drift",
-)  # fmt: skip
-
 Item = dict[str, Any]
 Evidence = dict[str, Counter[str]]
 
@@ -81,7 +75,8 @@ class Story:
         return run_sync(self.home, self.board.base_url, scope=scope, **options)
 
     def evidence(self) -> Evidence:
-        return {table: Counter(map(repr, self.ask(f"FROM {table}"))) for table in EVIDENCE}
+        tables = self.ask("SELECT table_name FROM duckdb_tables() WHERE NOT internal AND table_name <> 'ordered_rows'")
+        return {table: Counter(map(repr, self.ask(f"FROM {table}"))) for (table,) in tables}
 
     def ask(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         if self.db is None:

@@ -347,7 +347,7 @@ BAD = "'sha256:' || upper(repeat('ab', 32))"
 @pytest.mark.parametrize(
     "table",
     [
-        "runs", "operations", "workloads", "projects", "protocols", "environments", "implementations", "measurements",
+        "runs", "operation_specs", "workloads", "projects", "protocols", "environments", "implementations", "measurements",
         "source_metrics", "submission_versions", "submission_runs", "workload_bound_versions", "listings",
         "listing_entries", "syncs", "fetches", "reviews",
     ],
@@ -359,7 +359,7 @@ def test_a_row_that_is_there_twice_is_found(table: str, damage: Damage) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "DELETE FROM operations WHERE slug = 'sample-rope-half-split'",
+        "DELETE FROM operation_specs WHERE slug = 'sample-rope-half-split'",
         "DELETE FROM workloads WHERE workload_digest = (SELECT min(workload_digest) FROM runs)",
         f"DELETE FROM implementations WHERE implementation_digest ="
         f" (SELECT implementation_digest FROM runs WHERE run_digest = {ONE_RUN})",
@@ -384,7 +384,7 @@ def test_a_reference_to_nothing_is_found(text: str, damage: Damage) -> None:
 @pytest.mark.parametrize(
     "column",
     [
-        "runs.run_digest", "runs.comparison_key", "operations.operation_digest", "workloads.workload_digest",
+        "runs.run_digest", "runs.comparison_key", "operation_specs.operation_digest", "workloads.workload_digest",
         "projects.project_digest", "protocols.protocol_digest", "environments.environment_digest",
         "implementations.implementation_digest", "submission_versions.body_digest", "submission_versions.state_digest",
         "listings.body_digest", "listings.definition_digest", "fetches.body_digest",

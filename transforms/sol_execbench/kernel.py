@@ -227,7 +227,7 @@ def _add_bounds(kernel: Kernel, suite_digest: str, cases: list[str | None], url:
         except units.UnitError as error:
             bundle.rejects.append(Reject(f"{url}#workloads[{place}]", "", str(error)))
             continue
-        bundle.add("workload_bounds", suite_digest, place, digest, *bounds)
+        bundle.add("workload_bounds", suite_digest, place, digest, *bounds, kernel.name)
 
 
 def _floor_ms(kernel: Kernel) -> Decimal | None:

@@ -1,7 +1,7 @@
 -- New objects, by digest. The staged rows of a digest are alike but for their metadata; the first one stays.
-INSERT INTO operations
+INSERT INTO operation_specs
 SELECT operation_digest, getvariable('source'), slug, title, operation_family, tags, manifest, getvariable('sync_id')
-FROM stage_operations ANTI JOIN operations USING (operation_digest)
+FROM stage_operations ANTI JOIN operation_specs USING (operation_digest)
 QUALIFY row_number() OVER (PARTITION BY operation_digest ORDER BY stage_operations.rowid) = 1;
 
 INSERT INTO workloads
@@ -25,11 +25,12 @@ FROM stage_environments ANTI JOIN environments USING (environment_digest)
 QUALIFY row_number() OVER (PARTITION BY environment_digest ORDER BY stage_environments.rowid) = 1;
 
 INSERT INTO workload_bound_versions
-SELECT b.suite_digest, b.entry_index, b.workload_digest, b.baseline_latency_ns, b.speed_of_light_ns,
+SELECT b.suite_digest, b.entry_index, b.kernel, b.workload_digest, b.baseline_latency_ns, b.speed_of_light_ns,
     getvariable('sync_id')
 FROM (SELECT DISTINCT * FROM stage_workload_bounds) b
-LEFT JOIN workload_bounds w USING (suite_digest, entry_index)
+LEFT JOIN workload_bounds w USING (suite_digest, entry_index, kernel)
 WHERE w.suite_digest IS NULL
+    OR w.workload_digest IS DISTINCT FROM b.workload_digest
     OR w.baseline_latency_ns IS DISTINCT FROM b.baseline_latency_ns
     OR w.speed_of_light_ns IS DISTINCT FROM b.speed_of_light_ns
-ORDER BY b.suite_digest, b.entry_index;
+ORDER BY b.suite_digest, b.kernel, b.entry_index;

@@ -24,13 +24,14 @@ SELECT s.external_id, s.kernel, s.username, s.run_digest,
 FROM stage_submissions s
 LEFT JOIN latest l USING (external_id)
 LEFT JOIN renamed r USING (external_id)
-LEFT JOIN opened o USING (external_id);
+LEFT JOIN opened o USING (external_id)
+QUALIFY row_number() OVER (PARTITION BY s.external_id ORDER BY s.rowid) = 1;
 
 INSERT INTO submission_versions
 SELECT getvariable('source'), s.external_id, t.version, s.kernel, s.username, s.status, s.is_correct,
     s.is_disqualified, s.disqualification_reason, s.latency_ms, s.sol_score, s.gpu_type, s.stack_version,
     s.submitted_at, s.finished_at, s.payload, s.state_digest, s.body_digest, getvariable('sync_id')
-FROM stage_submissions s JOIN staged_states t USING (external_id)
+FROM stage_submissions s JOIN staged_states t USING (external_id, kernel)
 WHERE t.is_new
 ORDER BY s.kernel, s.external_id;
 

@@ -39,7 +39,7 @@ ANTI JOIN reviews USING (subject, reason);
 INSERT INTO reviews
 SELECT DISTINCT getvariable('source'), o.operation_digest, 'AMBIGUOUS_SLUG',
     format('{} names {} too', o.slug, e.operation_digest), getvariable('sync_id')
-FROM operations o JOIN operations e
+FROM operation_specs o JOIN operation_specs e
     ON e.source = o.source AND e.slug = o.slug AND e.operation_digest <> o.operation_digest
 WHERE o.first_seen_sync = getvariable('sync_id') AND o.source = getvariable('source')
     AND (e.first_seen_sync < o.first_seen_sync OR e.operation_digest < o.operation_digest);

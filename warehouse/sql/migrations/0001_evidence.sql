@@ -58,7 +58,7 @@ COMMENT ON COLUMN fetches.body_digest IS 'SHA-256 of the body after decompressio
 COMMENT ON COLUMN fetches.size_bytes IS 'Size of the body after decompression, bytes.';
 COMMENT ON COLUMN fetches.error IS 'Why the answer was of no use.';
 
-CREATE TABLE operations (
+CREATE TABLE operation_specs (
     operation_digest VARCHAR NOT NULL,
     source           VARCHAR NOT NULL,
     slug             VARCHAR NOT NULL,
@@ -68,15 +68,15 @@ CREATE TABLE operations (
     manifest         JSON NOT NULL USING COMPRESSION zstd,
     first_seen_sync  BIGINT NOT NULL
 );
-COMMENT ON TABLE operations IS 'What is computed: one OperationSpec for each distinct kernel definition.';
-COMMENT ON COLUMN operations.operation_digest IS 'Digest of the OperationSpec.';
-COMMENT ON COLUMN operations.source IS 'Slug of the source that defined it.';
-COMMENT ON COLUMN operations.slug IS 'Short name for addresses, from the first manifest.';
-COMMENT ON COLUMN operations.title IS 'The source''s name of the kernel, from the first manifest.';
-COMMENT ON COLUMN operations.operation_family IS 'Kind of operation (attention, normalization, …). Not a comparability family.';
-COMMENT ON COLUMN operations.tags IS 'The source''s tags, as sent: subset, topics, model:… provenance.';
-COMMENT ON COLUMN operations.manifest IS 'The manifest as first seen, canonical JSON.';
-COMMENT ON COLUMN operations.first_seen_sync IS 'The sync that brought it.';
+COMMENT ON TABLE operation_specs IS 'What is computed: one OperationSpec for each distinct kernel definition, as first seen. The view operations has the latest names and tags.';
+COMMENT ON COLUMN operation_specs.operation_digest IS 'Digest of the OperationSpec.';
+COMMENT ON COLUMN operation_specs.source IS 'Slug of the source that defined it.';
+COMMENT ON COLUMN operation_specs.slug IS 'Short name for addresses, from the first manifest.';
+COMMENT ON COLUMN operation_specs.title IS 'The source''s name of the kernel, from the first manifest.';
+COMMENT ON COLUMN operation_specs.operation_family IS 'Kind of operation (attention, normalization, …). Not a comparability family.';
+COMMENT ON COLUMN operation_specs.tags IS 'The source''s tags, as first sent: subset, topics, model:… provenance.';
+COMMENT ON COLUMN operation_specs.manifest IS 'The manifest as first seen, canonical JSON.';
+COMMENT ON COLUMN operation_specs.first_seen_sync IS 'The sync that brought it.';
 
 CREATE TABLE workloads (
     workload_digest  VARCHAR NOT NULL,
@@ -97,6 +97,7 @@ COMMENT ON COLUMN workloads.first_seen_sync IS 'The sync that brought it.';
 CREATE TABLE workload_bound_versions (
     suite_digest        VARCHAR NOT NULL,
     entry_index         INTEGER NOT NULL,
+    kernel              VARCHAR NOT NULL,
     workload_digest     VARCHAR,
     baseline_latency_ns DOUBLE,
     speed_of_light_ns   DOUBLE,
@@ -105,6 +106,7 @@ CREATE TABLE workload_bound_versions (
 COMMENT ON TABLE workload_bound_versions IS 'Every bound ever published for a suite''s entries; the view workload_bounds has the latest.';
 COMMENT ON COLUMN workload_bound_versions.suite_digest IS 'The suite.';
 COMMENT ON COLUMN workload_bound_versions.entry_index IS 'Place of the entry in the suite, from 0.';
+COMMENT ON COLUMN workload_bound_versions.kernel IS 'The kernel under which they were published: two kernels may share a suite.';
 COMMENT ON COLUMN workload_bound_versions.workload_digest IS 'The entry''s case; null when it could not be bound.';
 COMMENT ON COLUMN workload_bound_versions.baseline_latency_ns IS 'The source''s reference latency on this entry, nanoseconds (fractions occur).';
 COMMENT ON COLUMN workload_bound_versions.speed_of_light_ns IS 'The source''s estimate of the least possible time on this entry, nanoseconds (fractions occur).';
@@ -264,10 +266,10 @@ CREATE TABLE metadata_versions (
     metadata        JSON NOT NULL,
     first_seen_sync BIGINT NOT NULL
 );
-COMMENT ON TABLE metadata_versions IS 'Later names, titles and labels of objects whose first manifest stays as it is.';
+COMMENT ON TABLE metadata_versions IS 'Later names, titles, labels and tags of objects whose first manifest stays as it is.';
 COMMENT ON COLUMN metadata_versions.digest IS 'The object.';
 COMMENT ON COLUMN metadata_versions.kind IS 'Kind of the object.';
-COMMENT ON COLUMN metadata_versions.metadata IS 'The manifest''s metadata as seen later, canonical JSON.';
+COMMENT ON COLUMN metadata_versions.metadata IS 'The manifest''s metadata as seen later, JSON; of an operation with the source''s tags.';
 COMMENT ON COLUMN metadata_versions.first_seen_sync IS 'The sync that brought it.';
 
 CREATE TABLE submission_versions (

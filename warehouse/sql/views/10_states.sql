@@ -1,14 +1,37 @@
 CREATE OR REPLACE VIEW workload_bounds AS
-SELECT suite_digest, entry_index, workload_digest, baseline_latency_ns, speed_of_light_ns, first_seen_sync
+SELECT suite_digest, entry_index, kernel, workload_digest, baseline_latency_ns, speed_of_light_ns, first_seen_sync
 FROM workload_bound_versions
-QUALIFY row_number() OVER (PARTITION BY suite_digest, entry_index ORDER BY first_seen_sync DESC) = 1;
+QUALIFY row_number() OVER (PARTITION BY suite_digest, entry_index, kernel ORDER BY first_seen_sync DESC) = 1;
 COMMENT ON VIEW workload_bounds IS 'The latest published bounds of each suite entry. They are per case: a suite''s mean is never compared with them other than as a floor.';
 COMMENT ON COLUMN workload_bounds.suite_digest IS 'The suite.';
 COMMENT ON COLUMN workload_bounds.entry_index IS 'Place of the entry in the suite, from 0.';
+COMMENT ON COLUMN workload_bounds.kernel IS 'The kernel under which they were published: two kernels may share a suite.';
 COMMENT ON COLUMN workload_bounds.workload_digest IS 'The entry''s case; null when it could not be bound.';
 COMMENT ON COLUMN workload_bounds.baseline_latency_ns IS 'The source''s reference latency on this entry, nanoseconds (fractions occur).';
 COMMENT ON COLUMN workload_bounds.speed_of_light_ns IS 'The source''s estimate of the least possible time on this entry, nanoseconds (fractions occur).';
 COMMENT ON COLUMN workload_bounds.first_seen_sync IS 'The sync that brought these bounds.';
+
+CREATE OR REPLACE VIEW operations AS
+WITH latest AS (
+    SELECT digest, arg_max(metadata, first_seen_sync) AS metadata
+    FROM metadata_versions WHERE kind = 'OperationSpec' GROUP BY digest
+)
+SELECT o.operation_digest, o.source,
+    coalesce(l.metadata->>'$.name', o.slug) AS slug,
+    coalesce(l.metadata->>'$.title', o.title) AS title,
+    o.operation_family,
+    coalesce(from_json(l.metadata->'$.tags', '["VARCHAR"]'), o.tags) AS tags,
+    o.manifest, o.first_seen_sync
+FROM operation_specs o LEFT JOIN latest l ON l.digest = o.operation_digest;
+COMMENT ON VIEW operations IS 'What is computed: one OperationSpec for each distinct kernel definition, with its latest names and tags.';
+COMMENT ON COLUMN operations.operation_digest IS 'Digest of the OperationSpec.';
+COMMENT ON COLUMN operations.source IS 'Slug of the source that defined it.';
+COMMENT ON COLUMN operations.slug IS 'Short name for addresses, the latest known.';
+COMMENT ON COLUMN operations.title IS 'The source''s name of the kernel, the latest known.';
+COMMENT ON COLUMN operations.operation_family IS 'Kind of operation (attention, normalization, …). Not a comparability family.';
+COMMENT ON COLUMN operations.tags IS 'The source''s tags, the latest known: subset, topics, model:… provenance.';
+COMMENT ON COLUMN operations.manifest IS 'The manifest as first seen, canonical JSON.';
+COMMENT ON COLUMN operations.first_seen_sync IS 'The sync that brought it.';
 
 CREATE OR REPLACE VIEW run_states AS
 SELECT run_digest, event, reason, "at", sync_id, by_run_digest

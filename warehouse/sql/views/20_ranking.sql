@@ -21,7 +21,10 @@ WITH eligible AS (
     SELECT comparability_family, comparison_key, count(*) AS cohort_size, min(primary_value) AS best
     FROM eligible GROUP BY ALL
 ), names AS (
-    SELECT source, external_id, arg_max(username, first_seen_sync) AS username FROM submission_renames GROUP BY ALL
+    SELECT source, external_id, arg_max(username, first_seen_sync) AS username FROM (
+        SELECT source, external_id, username, first_seen_sync FROM submission_versions WHERE version > 1
+        UNION ALL SELECT source, external_id, username, first_seen_sync FROM submission_renames
+    ) GROUP BY ALL
 )
 SELECT e.comparability_family, e.comparison_key,
     dense_rank() OVER same_cohort AS rank,
