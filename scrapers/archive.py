@@ -95,6 +95,8 @@ class Archive:
         if (tables or version) and self._db.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             raise SyncFailed(f"{self.path} is another program's database: choose another --home")
         if read_only:
+            if not version:
+                raise SyncFailed(f"the archive {self.path} holds nothing yet: run `kix sync` first")
             return
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")

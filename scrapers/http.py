@@ -7,6 +7,7 @@ redirect is followed unseen, and the raw bytes are there to be bounded (docs/adr
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
 import zlib
@@ -339,11 +340,12 @@ class Client:
     async def _skip_body(self, response: httpx.Response) -> None:
         """Read what comes with a refusal, if it is short: the connection can then be used again."""
         skipped = 0
-        async for chunk in response.aiter_raw():
-            self.traffic.bytes += len(chunk)
-            skipped += len(chunk)
-            if skipped > REFUSAL_BYTES:
-                return
+        with contextlib.suppress(httpx.TransportError):  # the status has said what there is to know
+            async for chunk in response.aiter_raw():
+                self.traffic.bytes += len(chunk)
+                skipped += len(chunk)
+                if skipped > REFUSAL_BYTES:
+                    return
 
 
 class _Bounded:

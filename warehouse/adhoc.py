@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 import subprocess
 import sys
@@ -29,8 +30,11 @@ DENIED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "threads": "2",
 }
-READS_FILES = re.compile(r"read_\w+|parquet_\w+|sniff_csv|glob|getenv")
-"""Functions that no question needs. DuckDB refuses them other files itself, but not the database's own."""
+READS_FILES = re.compile(
+    r"read_\w+|parquet_\w+|sniff_csv|glob|getenv|query|query_table|json_execute_\w+|from_substrait\w*"
+)
+"""Functions that no question needs, and those that would hide them. DuckDB refuses them other files itself, but not the
+database's own."""
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet")
 PLAIN = re.compile(
@@ -170,10 +174,16 @@ def _write_parquet(connection: duckdb.DuckDBPyConnection, statement: duckdb.Stat
     relation = connection.sql(statement.query)
     # Types that Parquet or Arrow have no counterpart for are written as text, exactly, rather than as something near.
     columns = [
-        f"#{place}{'' if PLAIN.match(str(kind)) else '::VARCHAR'} AS {quoted(name)}"
+        f"#{place}{_as_stored(str(kind))} AS {quoted(name)}"
         for place, (name, kind) in enumerate(zip(unique(relation.columns), relation.types, strict=True), 1)
     ]
     pl.DataFrame(relation.project(", ".join(columns))).write_parquet(out, compression="zstd")
+
+
+def _as_stored(kind: str) -> str:
+    if kind == "HUGEINT":  # what sum() of integers gives
+        return "::DECIMAL(38, 0)"
+    return "" if PLAIN.match(kind) else "::VARCHAR"
 
 
 def _write_csv(names: list[str], rows: Iterator[tuple[Any, ...]], out: IO[bytes]) -> None:
@@ -241,7 +251,15 @@ def _json(value: Any) -> bytes:
     try:
         return orjson.dumps(value, default=str, option=orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS)
     except TypeError:  # an integer beyond 64 bits, which JSON can say and orjson cannot
-        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":")).encode()
+        return json.dumps(_sayable(value), default=str, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _sayable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _sayable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sayable(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else _simple(value)
 
 
 def printable(text: str) -> str:

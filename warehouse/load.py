@@ -20,9 +20,9 @@ from warehouse.connection import WarehouseError, first_row
 from warehouse.migrations import add_family_schemas, migrate, sql_files
 
 EVIDENCE = (
-    "operation_specs", "workloads", "workload_bound_versions", "projects", "protocols", "environments", "implementations",
-    "runs", "measurements", "source_metrics", "metadata_versions", "submission_versions", "submission_renames",
-    "submission_runs", "reviews", "lifecycle",
+    "operation_specs", "workloads", "workload_bound_versions", "projects", "protocols", "environments",
+    "implementations", "runs", "measurements", "source_metrics", "metadata_versions", "submission_versions",
+    "submission_renames", "submission_runs", "reviews", "lifecycle",
 )  # fmt: skip
 """Tables whose growth is news; listings, fetches and the like grow with every sync."""
 

@@ -136,13 +136,14 @@ def _kernels(url: str, raw: list[msgspec.Raw]) -> tuple[list[_Kernel], list[Reje
         text = bytes(item).decode("utf-8", errors="backslashreplace")
         try:
             kernel = _KERNEL.decode(item)
+            fields = _OBJECT.decode(item)
         except UNREADABLE as error:
             rejects.append(Reject(locator, text, f"not a kernel: {error}"))
             continue
         if "\ufffd" in kernel.name:
             rejects.append(Reject(locator, text, "a replacement character (U+FFFD) in its name"))
             continue
-        new_fields = sorted(_OBJECT.decode(item).keys() - LIST_FIELDS)
+        new_fields = sorted(fields.keys() - LIST_FIELDS)
         drift += [Drift(f"kernels[].{name}", "new field", locator) for name in new_fields]
         if kernel.id in kernels or kernel.name in names:
             rejects.append(Reject(locator, text, f"kernel {kernel.id} {kernel.name} is listed twice"))

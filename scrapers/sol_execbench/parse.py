@@ -88,6 +88,7 @@ def _text(raw: Raw) -> str:
 def _parse_kernel(part: Part, body: Body, found: Findings) -> Kernel | None:
     data = _data(part, body(part.definition or ""))
     try:
+        bytes(data).decode()  # damaged text anywhere is an error, also where it is skipped over
         kernel = _KERNEL.decode(data)
         _check_kernel(kernel, part)
     except (*UNREADABLE, GiveUp) as error:
@@ -114,9 +115,12 @@ def _new_fields(path: str, names: set[str], locator: str) -> list[Drift]:
 def _parse_submission(raw: Raw, body_digest: str, part: Part, found: Findings) -> Submission:
     wire = _decode(raw, found)
     locator = f"submission/{wire.id}"
+    try:
+        text = bytes(raw).decode()
+    except UnicodeDecodeError as error:
+        raise RejectItem(locator, f"not UTF-8: {error}") from error
     if str(wire.kernel_id) != part.upstream_id:
         raise RejectItem(locator, f"kernel_id {wire.kernel_id} in the listing of kernel {part.upstream_id}")
-    text = _text(raw)
     values = msgspec.structs.astuple(wire)
     if "\ufffd" in text or any("\ufffd" in value for value in values if isinstance(value, str)):
         raise RejectItem(locator, "a replacement character (U+FFFD): its text was damaged before it was sent")

@@ -452,7 +452,7 @@ def test_offline_answers_from_the_archive(archive):
     noted = [
         (url, status, at, via, body, size) for _, url, status, at, via, _, _, body, size, _ in archive.fetches(second)
     ]
-    assert noted == [(URL, 200, NOW.isoformat(), "archive", digest(b"new"), 3)] * 2
+    assert set(noted) == {(URL, 200, NOW.isoformat(), "archive", digest(b"new"), 3)}
 
 
 def test_offline_gives_up_what_was_never_fetched(archive):

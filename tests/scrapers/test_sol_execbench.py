@@ -1068,7 +1068,7 @@ def test_a_submission_under_another_name_of_its_kernel_stops_no_sync(board, tmp_
     report = run_sync(tmp_path / "home", board.base_url, scope=Scope(kernels=(NAMES[2],)))
     assert report.error is None
     assert report.status in ("complete", "partial")
-    assert report.inserted["submission_versions"] + len(report.rejects) == len(IDS[2])
+    assert report.inserted["submissions"] + len(report.rejects) == len(IDS[2])
 
 
 def sound_urls(home: Path) -> set[str]:

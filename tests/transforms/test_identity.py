@@ -210,7 +210,7 @@ class Box:
         orjson.Fragment(b'{"a":'),
         1j,
     ],
-    ids=repr,
+    ids=lambda value: f"{type(value).__name__} {value}".partition(" at 0x")[0],
 )
 def test_what_json_cannot_say_is_refused(value: object, place: str) -> None:
     with pytest.raises(IdentityError, match="no canonical JSON"):

@@ -186,6 +186,8 @@ def as_json(value: Any) -> Any:
     """What JSON holds for a value read from Parquet."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        return int(value)  # a HUGEINT, for which Parquet has no type of its own
     return value
 
 
@@ -487,7 +489,7 @@ def test_no_path_of_the_host_is_shown(query: str, place: Place) -> None:
     "query",
     [
         "WITH RECURSIVE t AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM t) SELECT count(*) FROM t",
-        "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 11",
+        "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range < 0",
         "SELECT * FROM range(1000000000000)",
     ],
     ids=["recursion", "a large product", "endless rows"],

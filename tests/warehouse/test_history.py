@@ -392,6 +392,13 @@ def test_a_listing_that_says_nothing_withdraws_nothing(reply: Reply, story: Stor
     assert story.board_of(SOFTMAX) == as_board(ranked(listed(SOFTMAX)))
 
 
+def test_an_empty_listing_where_rows_were_is_looked_at_first(story: Story) -> None:
+    story.board.edit(SOFTMAX, lambda _: [])  # the kernel list says 0 now, too
+    story.sync("partial", kernels=(SOFTMAX,))
+    assert story.events() == []
+    assert story.board_of(SOFTMAX) == as_board(ranked(listed(SOFTMAX)))
+
+
 def test_a_submission_that_cannot_be_read_is_not_gone(story: Story) -> None:
     changes: list[Item] = [{"username": 5}, {"latency_ms": "fast"}, {"username": "damaged \ufffd"}, {"status": None}]
     for one, fields in zip(ranked(listed(SOFTMAX)), changes, strict=False):
@@ -492,6 +499,13 @@ def test_new_tags_are_kept_and_make_no_new_operation(story: Story) -> None:
     story.sync(kernels=(SOFTMAX,))
     assert story.counts("operations", "runs", "workloads", "reviews") == before
     assert ["model:sample-new-70b" in json.dumps(one) for one in metadata_of(story, "OperationSpec")] == [True]
+    shown = "SELECT tags FROM operations WHERE slug = 'sample-masked-softmax-rows'"
+    tags = ["attention", "L1", "model:sample-wren-13b"]
+    assert story.ask(shown) == [([*tags, "model:sample-new-70b"],)]
+    story.define(SOFTMAX, lambda data: data["tags"].pop())
+    story.sync(kernels=(SOFTMAX,))
+    assert story.ask(shown) == [(tags,)]
+    assert story.counts("metadata_versions") == [2]
 
 
 def test_a_kernel_under_a_new_name_is_the_same_operation(story: Story) -> None:
@@ -505,6 +519,9 @@ def test_a_kernel_under_a_new_name_is_the_same_operation(story: Story) -> None:
     story.sync()
     assert story.counts("operations", "workloads") == before
     assert [one["title"] for one in metadata_of(story, "OperationSpec")] == ["sample_masked_softmax"]
+    assert story.ask("SELECT slug, title FROM operations WHERE title LIKE 'sample_masked%'") == [
+        ("sample-masked-softmax", "sample_masked_softmax")
+    ]
 
 
 def added_entry(data: Item) -> None:

@@ -347,9 +347,9 @@ BAD = "'sha256:' || upper(repeat('ab', 32))"
 @pytest.mark.parametrize(
     "table",
     [
-        "runs", "operation_specs", "workloads", "projects", "protocols", "environments", "implementations", "measurements",
-        "source_metrics", "submission_versions", "submission_runs", "workload_bound_versions", "listings",
-        "listing_entries", "syncs", "fetches", "reviews",
+        "runs", "operation_specs", "workloads", "projects", "protocols", "environments", "implementations",
+        "measurements", "source_metrics", "submission_versions", "submission_runs", "workload_bound_versions",
+        "listings", "listing_entries", "syncs", "fetches", "reviews",
     ],
 )  # fmt: skip
 def test_a_row_that_is_there_twice_is_found(table: str, damage: Damage) -> None:

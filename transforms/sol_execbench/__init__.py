@@ -20,7 +20,7 @@ def transform(part: Part, items: Items) -> Bundle:
     kernel: MappedKernel | None = None
     if items.kernel is not None:
         kernel = map_kernel(items.kernel, part.locator, bundle, with_suite=bool(items.submissions))
-    mapper = SubmissionMapper(kernel, bundle)
+    mapper = SubmissionMapper(part.key, kernel, bundle)
     for submission in items.submissions:
         mapper.add(submission)
     if mapper.waiting:

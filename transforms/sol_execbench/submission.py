@@ -38,12 +38,13 @@ class Setting:
 
 
 class SubmissionMapper:
-    """Maps the submissions of one kernel into a bundle.
+    """Maps the submissions of the kernel called `name` into a bundle. (An old one may still carry an older name.)
 
     Without a usable definition results are kept but cannot become runs; `waiting` counts those.
     """
 
-    def __init__(self, kernel: MappedKernel | None, bundle: Bundle) -> None:
+    def __init__(self, name: str, kernel: MappedKernel | None, bundle: Bundle) -> None:
+        self._name = name
         self._kernel = kernel
         self._bundle = bundle
         self._settings: dict[tuple[str, str], Setting] = {}
@@ -63,7 +64,7 @@ class SubmissionMapper:
             self._bundle.rejects.append(Reject(f"submission/{submission.id}", submission.payload, str(error)))
         score = numbers.get("sol_score")
         self._bundle.add(
-            "submissions", str(submission.id), submission.kernel_name, submission.username, submission.status,
+            "submissions", str(submission.id), self._name, submission.username, submission.status,
             submission.is_correct, submission.is_disqualified, submission.disqualification_reason,
             submission.latency_ms, None if score is None else float(score), submission.gpu_type,
             submission.evaluation_stack_version, submitted_at, finished_at, submission.payload,
@@ -100,7 +101,7 @@ class SubmissionMapper:
         })  # fmt: skip
         self._add_implementation(submission, kernel.operation_digest, implementation)
         self._bundle.add(
-            "runs", run.digest, str(submission.id), submission.kernel_name, FAMILY, setting.comparison_key,
+            "runs", run.digest, str(submission.id), self._name, FAMILY, setting.comparison_key,
             kernel.operation_digest, kernel.suite.digest, implementation.digest, setting.protocol_digest,
             setting.environment_digest, "passed", *PRIMARY, float(latency_ns), _to_ms(observed), "reported",
             "source-native", run.text,

@@ -5,8 +5,9 @@ WITH touched AS (
     SELECT kernel FROM listings
     WHERE sync_id = getvariable('sync_id') AND source = getvariable('source') AND entries_sync = sync_id
 ), earlier_runs AS (
-    SELECT run_digest, external_id FROM runs SEMI JOIN touched USING (kernel)
+    SELECT run_digest, external_id FROM runs
     WHERE source = getvariable('source') AND first_seen_sync < getvariable('sync_id')
+        AND (kernel IN (SELECT kernel FROM touched) OR external_id IN (SELECT external_id FROM staged_states))
 ), versions AS (
     SELECT * FROM submission_versions SEMI JOIN earlier_runs USING (external_id) WHERE source = getvariable('source')
 ), now_is AS (

@@ -14,7 +14,7 @@ import pytest
 from transforms.identity import API_VERSION, canonical_json
 from transforms.manifests import Made, ManifestError, make, parse
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
+FIXTURES = Path(__file__).parent / "fixtures"
 SEEDS = {name: json.loads((FIXTURES / "seeds" / f"run-{name}.json").read_text("utf-8")) for name in ("3483", "27772")}
 RECORDS = [pytest.param(document, id=f"{name}-{part}") for name in SEEDS for part, document in SEEDS[name].items()]
 
