@@ -25,7 +25,7 @@ from scrapers.contract import Entry, Fetch, Index, Part, Scope, merge_drift
 from scrapers.errors import SyncFailed
 from scrapers.http import Client, Limits, Traffic, paced
 from transforms.bundle import Bundle
-from warehouse.connection import WarehouseError, Working, published_path
+from warehouse.connection import WarehouseError, Working, in_words, published_path
 from warehouse.load import KnownListing, Loaded, Loader
 from warehouse.query import synced_as
 
@@ -202,6 +202,10 @@ class _SyncRun:
 
     async def _load_and_publish(self) -> Loaded:
         self._archive.checkpoint()
+        with in_words(self._settings.home):
+            return await self._load()
+
+    async def _load(self) -> Loaded:
         working = Working(self._settings.home, self._settings.memory_limit)
         try:
             loader = Loader(working.connection, self._record)

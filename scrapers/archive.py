@@ -79,31 +79,41 @@ class Archive:
             self._db = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
             )
+        except sqlite3.Error as error:
+            raise SyncFailed(f"cannot open the archive {path}: {error}") from error
+        try:
             self._prepare(read_only=read_only)
-        except sqlite3.DatabaseError as error:
-            raise SyncFailed(f"cannot use the archive {path}: {error}; move it aside or restore it") from error
+        except BaseException:
+            self._db.close()
+            raise
         self._pack = zstandard.ZstdCompressor(level=3)
         self._unpack = zstandard.ZstdDecompressor()
 
     def _prepare(self, *, read_only: bool) -> None:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (version,) = self._run("PRAGMA user_version").fetchone()
         if version > SCHEMA_VERSION:
             raise SyncFailed(
                 f"the archive {self.path} has schema {version}, this kix knows {SCHEMA_VERSION}: use a newer kix"
             )
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if (tables or version) and self._db.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+        (tables,) = self._run("SELECT count(*) FROM sqlite_master").fetchone()
+        if (tables or version) and self._run("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             raise SyncFailed(f"{self.path} is another program's database: choose another --home")
         if read_only:
             if not version:
                 raise SyncFailed(f"the archive {self.path} holds nothing yet: run `kix sync` first")
             return
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._run("PRAGMA journal_mode = WAL")
+        self._run("PRAGMA synchronous = NORMAL")
         if version == 0:
             self._db.executescript(
                 "BEGIN IMMEDIATE;" + files(__package__).joinpath("archive.sql").read_text() + "COMMIT;"
             )
+
+    def _run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(statement, values)
+        except sqlite3.Error as error:
+            raise SyncFailed(f"the archive {self.path} cannot be used: {error}; {_next_step(error)}") from error
 
     def __enter__(self) -> Archive:
         return self
@@ -117,7 +127,7 @@ class Archive:
 
     def checkpoint(self) -> None:
         """Fold the write-ahead log into the file and sync it to the disk."""
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     # -- syncs
 
@@ -128,8 +138,8 @@ class Archive:
         same = last and (last.base_url, last.scope, last.kix_version) == (base_url, text, version)
         if last and same and last.status == "running" and self._is_recent(last, now):
             return SyncRecord(**{**asdict(last), "resumed": True})
-        self._db.execute("UPDATE syncs SET status = 'interrupted' WHERE source = ? AND status = 'running'", (source,))
-        cursor = self._db.execute(
+        self._run("UPDATE syncs SET status = 'interrupted' WHERE source = ? AND status = 'running'", (source,))
+        cursor = self._run(
             "INSERT INTO syncs (source, base_url, scope, started_at, status, kix_version) VALUES (?, ?, ?, ?, ?, ?)",
             (source, base_url, text, now.isoformat(), "running", version),
         )
@@ -137,15 +147,13 @@ class Archive:
 
     def _is_recent(self, sync: SyncRecord, now: datetime) -> bool:
         """Whether a sync did something less than an hour ago. A clock that went backwards makes none recent."""
-        (newest,) = self._db.execute(
-            "SELECT max(fetched_at) FROM fetches WHERE sync_id = ?", (sync.sync_id,)
-        ).fetchone()
+        (newest,) = self._run("SELECT max(fetched_at) FROM fetches WHERE sync_id = ?", (sync.sync_id,)).fetchone()
         active = max(sync.started_at, _moment(newest)) if newest else sync.started_at
         return timedelta(0) <= now - active < RESUME_WITHIN
 
     def close_sync(self, sync_id: int, status: str, now: datetime, report: dict[str, Any]) -> None:
         """Write down how a sync ended."""
-        self._db.execute(
+        self._run(
             "UPDATE syncs SET finished_at = ?, status = ?, report = ? WHERE sync_id = ?",
             (now.isoformat(), status, json.dumps(report, ensure_ascii=False), sync_id),
         )
@@ -153,7 +161,7 @@ class Archive:
     def syncs(self, source: str | None = None, *, newest_first: bool = False) -> Iterator[SyncRecord]:
         """Yield all syncs, or a source's, in order."""
         order = "DESC" if newest_first else "ASC"
-        rows = self._db.execute(
+        rows = self._run(
             "SELECT sync_id, source, base_url, scope, started_at, finished_at, status, kix_version FROM syncs"
             f" WHERE ? IS NULL OR source = ? ORDER BY sync_id {order}",
             (source, source),
@@ -168,16 +176,16 @@ class Archive:
         """Keep a body and return its digest. A body that is there already costs nothing."""
         digest = "sha256:" + hashlib.sha256(body).hexdigest()
         if not self.holds(digest):
-            self._db.execute("INSERT INTO bodies VALUES (?, ?, ?)", (digest, len(body), self._pack.compress(body)))
+            self._run("INSERT INTO bodies VALUES (?, ?, ?)", (digest, len(body), self._pack.compress(body)))
         return digest
 
     def holds(self, digest: str) -> bool:
         """Whether the body is there."""
-        return self._db.execute("SELECT 1 FROM bodies WHERE body_digest = ?", (digest,)).fetchone() is not None
+        return self._run("SELECT 1 FROM bodies WHERE body_digest = ?", (digest,)).fetchone() is not None
 
     def body(self, digest: str) -> bytes:
         """Return a stored body, checked against its digest. Raises `ArchiveDamaged`."""
-        row = self._db.execute("SELECT size_bytes, zstd FROM bodies WHERE body_digest = ?", (digest,)).fetchone()
+        row = self._run("SELECT size_bytes, zstd FROM bodies WHERE body_digest = ?", (digest,)).fetchone()
         if row is None:
             raise ArchiveDamaged(f"the archive {self.path} lacks the body {digest}; restore it or sync with --full")
         try:
@@ -195,12 +203,12 @@ class Archive:
         values = asdict(fetch) | {"fetched_at": fetch.fetched_at.isoformat(), "sync_id": sync_id}
         names = ", ".join(values)
         marks = ", ".join("?" * len(values))
-        self._db.execute(f"INSERT INTO fetches ({names}) VALUES ({marks})", tuple(values.values()))
+        self._run(f"INSERT INTO fetches ({names}) VALUES ({marks})", tuple(values.values()))
 
     def fetches(self, sync_id: int) -> list[tuple[Any, ...]]:
         """List a sync's fetches in order, as (fetch_id, url, status, fetched_at text, via, etag, media_type,
         body_digest, size_bytes, error)."""
-        return self._db.execute(
+        return self._run(
             "SELECT fetch_id, url, status, fetched_at, via, etag, media_type, body_digest, size_bytes, error"
             " FROM fetches WHERE sync_id = ? ORDER BY fetch_id",
             (sync_id,),
@@ -208,7 +216,7 @@ class Archive:
 
     def validators(self, url: str) -> Validators | None:
         """What the newest sound answer to `url` can be revalidated with."""
-        row = self._db.execute(
+        row = self._run(
             "SELECT etag, last_modified, media_type, body_digest FROM fetches"
             " WHERE url = ? AND status IN (200, 304) AND body_digest IS NOT NULL AND via <> 'archive'"
             " ORDER BY fetch_id DESC LIMIT 1",
@@ -218,7 +226,7 @@ class Archive:
 
     def held(self, url: str, sync_id: int | None = None) -> Capture | None:
         """Return the newest sound answer to `url`, of one sync or of any."""
-        row = self._db.execute(
+        row = self._run(
             "SELECT status, fetched_at, media_type, body_digest FROM fetches WHERE url = ?"
             " AND (? IS NULL OR sync_id = ?) AND status IN (200, 304) AND body_digest IS NOT NULL"
             " ORDER BY fetch_id DESC LIMIT 1",
@@ -251,6 +259,15 @@ class Offline:
         )  # fmt: skip
         self._archive.record(self._sync_id, note)
         return capture
+
+
+def _next_step(error: sqlite3.Error) -> str:
+    words = str(error)
+    if "locked" in words:
+        return "another process is writing to it; try again"
+    if "full" in words or "readonly" in words or "I/O" in words:
+        return "make room, or make its folder writable"
+    return "restore it, or choose another --home"
 
 
 def _moment(text: str) -> datetime:

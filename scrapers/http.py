@@ -225,7 +225,8 @@ class Client:
     async def _follow(self, url: str, known: Validators | None, permit: Permit) -> tuple[str, _Answer]:
         target = url
         for _ in range(self._limits.redirects + 1):
-            answer = await self._ask(target, known)
+            # What is known belongs to the first address; elsewhere a 304 would confirm another body.
+            answer = await self._ask(target, known if target == url else None)
             if answer.status not in REDIRECTS:
                 return target, answer
             location = answer.headers.get("location", "")

@@ -90,6 +90,19 @@ class Working:
             path.unlink(missing_ok=True)
 
 
+@contextmanager
+def in_words(home: Path) -> Iterator[None]:
+    """Turn what DuckDB or the disk raise during a load into a `WarehouseError` that says what to do."""
+    try:
+        yield
+    except (duckdb.Error, OSError) as error:
+        full = "no space" in str(error).lower() or "quota" in str(error).lower()
+        step = (
+            f"make room in {home}" if full else "nothing was published; the next sync starts from the published state"
+        )
+        raise WarehouseError(f"the load failed: {error}; {step}") from error
+
+
 def _remove_stray_wal(path: Path) -> None:
     # Left by someone who opened the published file for writing; it would make every reader fail.
     path.with_name(path.name + ".wal").unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -29,7 +29,7 @@ MOST_PAGES = 20_000
 class _Kernel(msgspec.Struct, frozen=True):
     id: int
     name: str
-    tags: list[str] = []
+    tags: list[str] | None = None
     submission_count: int | None = None
 
 
@@ -47,12 +47,12 @@ class _Row(msgspec.Struct, frozen=True):
 
 class _Listing(msgspec.Struct, frozen=True):
     submissions: list[_Row]
-    total: int | None = None
+    total: Any = None
 
 
 class _LooseListing(msgspec.Struct, frozen=True):
     submissions: list[msgspec.Raw]
-    total: int | None = None
+    total: Any = None
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -156,7 +156,7 @@ def _kernels(url: str, raw: list[msgspec.Raw]) -> tuple[list[_Kernel], list[Reje
 def _in_scope(kernel: _Kernel, scope: Scope) -> bool:
     if scope.kernels and kernel.name not in scope.kernels:
         return False
-    return scope.tag is None or scope.tag in kernel.tags
+    return scope.tag is None or scope.tag in (kernel.tags or ())
 
 
 async def read_part(fetch: Fetch, base_url: str, entry: Entry) -> Part:
@@ -274,11 +274,15 @@ def _page_url(url: str, entry: Entry, offset: int) -> str:
 def _page(data: msgspec.Raw) -> tuple[list[object], int | None]:
     try:
         listing = _LISTING.decode(data)
-        return [row.id for row in listing.submissions], listing.total
+        return [row.id for row in listing.submissions], _total(listing.total)
     except msgspec.ValidationError:
         # An item without an id of its own is known by its bytes, so that the page still counts and goes on.
         loose = _LOOSE.decode(data)
-        return [_key(item) for item in loose.submissions], loose.total
+        return [_key(item) for item in loose.submissions], _total(loose.total)
+
+
+def _total(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _key(item: msgspec.Raw) -> object:

@@ -69,7 +69,7 @@ class Kernel(Struct, frozen=True):
     title: str | None = None
     description: str | None = None
     gpu_types: list[str] | None = None
-    tags: list[str] = []
+    tags: list[str] | None = None
     baseline: Any = None
     reference: str | None = None
     baseline_latency_ms: Raw = ABSENT
@@ -81,7 +81,10 @@ class Kernel(Struct, frozen=True):
 
 
 class WireSubmission(Struct, frozen=True, forbid_unknown_fields=True):
-    """A submission as it is sent. A field that did not come is `UNSET`, one that is null is None."""
+    """A submission as it is sent. A field that did not come is `UNSET`, one that is null is None.
+
+    Fields that nothing depends on are `Any`: another type in one of them must cost no submission.
+    """
 
     id: int
     username: str
@@ -89,13 +92,13 @@ class WireSubmission(Struct, frozen=True, forbid_unknown_fields=True):
     kernel_name: str
     status: str
     gpu_type: str
-    type: str | None | UnsetType = UNSET
-    user_id: int | None | UnsetType = UNSET
-    kernel_title: str | None | UnsetType = UNSET
+    type: Any = UNSET
+    user_id: Any = UNSET
+    kernel_title: Any = UNSET
     collection_id: Any = UNSET
     collection_submission_id: Any = UNSET
-    collection_title: str | None | UnsetType = UNSET
-    submission_mode: str | None | UnsetType = UNSET
+    collection_title: Any = UNSET
+    submission_mode: Any = UNSET
     is_correct: bool | None | UnsetType = UNSET
     sol_score: Raw = ABSENT
     latency_ms: Raw = ABSENT
@@ -107,18 +110,18 @@ class WireSubmission(Struct, frozen=True, forbid_unknown_fields=True):
     evaluation_stack_version: str | None | UnsetType = UNSET
     is_disqualified: bool | None | UnsetType = UNSET
     disqualification_reason: str | None | UnsetType = UNSET
-    disqualification_source: str | None | UnsetType = UNSET
-    disqualified_at: str | None | UnsetType = UNSET
+    disqualification_source: Any = UNSET
+    disqualified_at: Any = UNSET
     submitted_at: str | None | UnsetType = UNSET
     finished_at: str | None | UnsetType = UNSET
     error_log: Any = UNSET
-    original_filename: str | None | UnsetType = UNSET
+    original_filename: Any = UNSET
 
 
 class WireSubmissionMore(WireSubmission, frozen=True):
     """The same with the fields that only some answers carry, and with room for new ones."""
 
-    result_available_at: str | None | UnsetType = UNSET
+    result_available_at: Any = UNSET
     review_status: Any = UNSET
     review_comment: Any = UNSET
     review_reason: Any = UNSET

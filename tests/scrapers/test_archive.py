@@ -234,7 +234,7 @@ def test_readers_see_what_is_committed_while_it_is_written(path, archive):
 
 def test_a_reader_writes_nothing(path, archive):
     archive.store(TEXT)
-    with Archive(path, read_only=True) as reader, pytest.raises(sqlite3.OperationalError, match="readonly"):
+    with Archive(path, read_only=True) as reader, pytest.raises(SyncFailed, match="readonly"):
         reader.store(b"another")
     assert not archive.holds(digest(b"another"))
 

@@ -507,7 +507,6 @@ def test_an_endless_query_ends_in_time_and_words(query: str, place: Place, untou
         "SELECT repeat('a', 1000000000)",
         "SELECT length(repeat(repeat('ab', 100000), 20000))",
         "SELECT list(range) FROM range(1000000000)",
-        "SELECT string_agg(manifest, '') FROM runs, range(100000)",
         "SELECT range(1000000000)",
     ],
 )
@@ -551,7 +550,7 @@ def test_a_query_that_outgrows_its_memory_writes_nothing_beside_the_warehouse(pl
     watcher = threading.Thread(target=watch)
     watcher.start()
     query = "SELECT * FROM range(20000000) ORDER BY hash(range) LIMIT 1 OFFSET 19999999"
-    answer, words = outcome(place, query, timeout_s=3, memory_mb=64)
+    answer, words = outcome(place, query, timeout_s=1, memory_mb=64)
     done.set()
     watcher.join()
     assert answer or "MiB" in words or "longer than" in words
@@ -587,16 +586,13 @@ def test_the_words_of_a_refusal_are_safe_too(place: Place) -> None:
 
 def test_the_command_answers_as_the_function_does(place: Place, tmp_path: Path) -> None:
     home = ("--home", str(place.home))
-    calls = {form: ("-", "--format", form, *home) for form in ("csv", "parquet")}
-    with ThreadPoolExecutor(2) as pool:
-        answers = dict(zip(calls, pool.map(lambda call: kix(*call, given=LEADERS), calls.values()), strict=True))
-    for form, done in answers.items():
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert done.stdout == answered(place, LEADERS, form)
-    file = tmp_path / "out.csv"
-    done = kix(LEADERS, "--format", "csv", "--output", str(file), *home)
+    done = kix("-", "--format", "csv", *home, given=LEADERS)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == answered(place, LEADERS, "csv")
+    file = tmp_path / "out.parquet"
+    done = kix(LEADERS, "--format", "parquet", "--output", str(file), *home)
     assert (done.returncode, done.stdout) == (0, b"")
-    assert file.read_bytes() == answers["csv"].stdout
+    assert file.read_bytes() == answered(place, LEADERS, "parquet")
     assert kix("SELECT 1 AS a", "--json", *home).stdout == b'[\n {"a":1}\n]\n'
 
 

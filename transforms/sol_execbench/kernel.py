@@ -44,7 +44,7 @@ def map_kernel(kernel: Kernel, url: str, bundle: Bundle, *, with_suite: bool) ->
         return None
     family = operation.spec["family"]
     bundle.add(
-        "operations", operation.digest, kebab(kernel.name), kernel.name, family, kernel.tags,
+        "operations", operation.digest, kebab(kernel.name), kernel.name, family, kernel.tags or [],
         operation.text,
     )  # fmt: skip
     cases = [_add_case(kernel, entry, operation.digest, url, bundle) for entry in kernel.workloads]
@@ -76,7 +76,7 @@ def entry_id(entry: Workload) -> str:
 def _family(kernel: Kernel) -> str:
     if kernel.op_type:
         return kebab(kernel.op_type)
-    topics = (tag for tag in kernel.tags if tag not in SUBSETS and not tag.startswith("model:"))
+    topics = (tag for tag in kernel.tags or () if tag not in SUBSETS and not tag.startswith("model:"))
     return kebab(next(topics, "uncategorized"))
 
 
