@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from flows.settings import Settings
+from flows.console import settings_for
 
 EXAMPLES = """
 \b
@@ -30,12 +29,6 @@ class _Commands(click.Group):
         return list(self.commands)
 
 
-def fail(message: str, code: int = 1) -> NoReturn:
-    """Say what went wrong on standard error and leave with `code`."""
-    click.echo(f"kix: {message}", err=True)
-    raise SystemExit(code)
-
-
 def home_option(command: Any) -> Any:
     """Add `--home`."""
     return click.option(
@@ -48,35 +41,6 @@ def home_option(command: Any) -> Any:
 def json_option(command: Any) -> Any:
     """Add `--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
-
-
-def settings_for(home: Path | None, **changes: Any) -> Settings:
-    """Load the settings; a wrong one ends the command with its name and value."""
-    from pydantic import ValidationError
-
-    from flows.settings import load_settings
-
-    try:
-        settings = load_settings(home)
-    except (ValidationError, ValueError) as error:
-        fail(f"a setting is wrong: {_problem(error)}", 2)
-    return settings.model_copy(update={name: value for name, value in changes.items() if value is not None})
-
-
-def _problem(error: Exception) -> str:
-    errors = getattr(error, "errors", None)
-    if errors is None:
-        return str(error)
-    first = errors()[0]
-    name = ".".join(map(str, first["loc"]))
-    return f"{name} (KIX_{name.upper()}) is {first['input']!r}: {first['msg']}"
-
-
-def print_json(value: Any) -> None:
-    """Print a value as JSON, times as ISO 8601."""
-    import orjson
-
-    click.echo(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
 
 
 @click.group(cls=_Commands, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})

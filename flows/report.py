@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from scrapers.contract import Drift, Reject
+from transforms.names import printable
 
 EXIT_CODES = {"complete": 0, "partial": 3, "failed": 1}
 SHOWN = 20
@@ -103,9 +104,8 @@ def _section(title: str, items: list[str]) -> list[str]:
 
 
 def _code(text: str) -> str:
-    plain = "".join(char if char.isprintable() else " " for char in text).replace("`", "'")
-    return f"`{plain}`"
+    return "`" + printable(text).replace("`", "'") + "`"
 
 
 def _code_free(text: str) -> str:
-    return "".join(char if char.isprintable() and char not in "`<>[]" else " " for char in text)
+    return "".join(" " if char in "`<>[]" else char for char in printable(text))

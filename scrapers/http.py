@@ -10,11 +10,9 @@ import asyncio
 import contextlib
 import random
 import time
-import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -24,6 +22,7 @@ from aiolimiter import AsyncLimiter
 from protego import Protego
 
 from scrapers.archive import Archive, FetchRecord, Validators
+from scrapers.bounds import BoundedBody, Limits, retry_after_s
 from scrapers.contract import Capture, SourcePolicy
 from scrapers.errors import GiveUp, NoSuchAnswer, TryAgain
 
@@ -32,7 +31,6 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PRODUCT = "kix"
 """The name that robots.txt knows us by."""
 
-GZIP_EXTRA_BYTES = 64 * 1024
 REFUSAL_BYTES = 64 * 1024
 PASSING = frozenset({408, 425, 429})
 
@@ -40,21 +38,6 @@ PASSING = frozenset({408, 425, 429})
 stamina.instrumentation.set_on_retry_hooks(())
 
 Permit = Callable[[str], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Bounds of one answer and of the effort for it. Sizes in bytes, times in seconds."""
-
-    body_bytes: int = 64 * 1024 * 1024
-    expansion: int = 200
-    redirects: int = 3
-    connect_s: float = 10.0
-    read_s: float = 20.0
-    answer_s: float = 60.0
-    attempts: int = 6
-    retry_s: float = 300.0
-    wait_max_s: float = 30.0
 
 
 @dataclass(slots=True)
@@ -332,7 +315,7 @@ class Client:
             await response.aclose()
 
     async def _whole_body(self, url: str, response: httpx.Response) -> bytes:
-        raw = _Bounded(url, response.headers.get("content-encoding", "identity").lower(), self._limits)
+        raw = BoundedBody(url, response.headers.get("content-encoding", "identity").lower(), self._limits)
         async for chunk in response.aiter_raw():
             self.traffic.bytes += len(chunk)
             raw.add(chunk)
@@ -349,77 +332,10 @@ class Client:
                     return
 
 
-class _Bounded:
-    """A body that grows only within its bounds, decompressed on the way."""
-
-    def __init__(self, url: str, encoding: str, limits: Limits) -> None:
-        if encoding not in ("identity", "gzip", "x-gzip"):
-            raise GiveUp(url, f"content encoding {encoding!r}: only gzip was asked for")
-        self._url = url
-        self._limits = limits
-        self._gzip = zlib.decompressobj(31) if encoding != "identity" else None
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._received = 0
-
-    def add(self, chunk: bytes) -> None:
-        self._received += len(chunk)
-        if self._gzip is None:
-            self._keep(chunk)
-            return
-        # A stream may unpack to nothing for ever; a sound one is hardly longer than what is in it.
-        if self._received > self._limits.body_bytes + GZIP_EXTRA_BYTES:
-            raise self._too_large()
-        try:
-            while chunk:
-                # One byte more than may be kept: enough to notice, never enough to hurt.
-                self._keep(self._gzip.decompress(chunk, self._room() + 1))
-                chunk = self._gzip.unconsumed_tail
-        except zlib.error as error:
-            raise TryAgain(self._url, f"broken gzip: {error}") from error
-        if self._gzip.unused_data:
-            raise GiveUp(self._url, "bytes after the end of the gzip body")
-
-    def finish(self) -> bytes:
-        if self._gzip is not None and self._received and not self._gzip.eof:
-            raise TryAgain(self._url, "the gzip body ends early")
-        return b"".join(self._pieces)
-
-    def _room(self) -> int:
-        bound = self._limits.body_bytes
-        if self._gzip is not None:
-            bound = min(bound, max(self._received * self._limits.expansion, 1024 * 1024))
-        return bound - self._size
-
-    def _keep(self, piece: bytes) -> None:
-        if len(piece) > self._room():
-            raise self._too_large()
-        self._size += len(piece)
-        self._pieces.append(piece)
-
-    def _too_large(self) -> GiveUp:
-        bound = f"{self._limits.body_bytes:,} bytes, and {self._limits.expansion} times what was received"
-        return GiveUp(self._url, f"body larger than the bound ({bound})")
-
-
 def paced(policy: SourcePolicy, connections: int | None, requests_per_s: float | None) -> SourcePolicy:
     """Return the policy with the operator's pace in place of the source's."""
     changes: dict[str, Any] = {"connections": connections, "requests_per_s": requests_per_s}
     return replace(policy, **{name: value for name, value in changes.items() if value is not None})
-
-
-def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Seconds that a `Retry-After` header asks for: a number, or a date (RFC 9110 §10.2.3). None if unreadable."""
-    if value is None:
-        return None
-    if value.strip().isascii() and value.strip().isdigit():
-        return float(value)
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (aware - now).total_seconds())
 
 
 def _wait_or_backoff(error: Exception) -> bool | float:

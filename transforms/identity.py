@@ -67,6 +67,15 @@ def canonical_json(value: object) -> bytes:
     return _reference_json(value) if _is_unsure(text) else text
 
 
+def canonical_json_of_plain(value: object) -> bytes:
+    """The same for a value that is known to hold built-in types only, as a validated manifest does."""
+    try:
+        text = orjson.dumps(value, option=_ORJSON_OPTIONS)
+    except (TypeError, ValueError):
+        return _reference_json(value)
+    return _reference_json(value) if _is_unsure(text) else text
+
+
 def _is_unsure(text: bytes) -> bool:
     """Tell whether orjson's bytes may differ from the canonical ones; a look-alike inside a text only costs time."""
     if text[0] not in b'{["':

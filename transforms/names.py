@@ -18,6 +18,11 @@ def token(text: str) -> str:
     return _NOT_TOKEN.sub("_", text.lower())
 
 
+def printable(text: str) -> str:
+    """Replace what a terminal would obey: names and texts come from upstream. Line breaks and tabs become spaces."""
+    return "".join(char if char.isprintable() else " " if char in "\n\r\t" else "\ufffd" for char in text)
+
+
 def cut(text: str, most: int) -> str:
     """Shorten to `most` characters, the last of them `…`, if it is longer."""
     return text if len(text) <= most else text[: most - 1] + "…"

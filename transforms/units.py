@@ -20,6 +20,7 @@ _MAX_CHARACTERS: Final = 400
 _MAX_EXPONENT: Final = 999
 
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE]([+-]?[0-9]+))?")
+_SHORT: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 _DURATION: Final = re.compile(r"((?:0|[1-9][0-9]*)(?:\.[0-9]+)?) ?(ns|[u\u00b5\u03bc]s|ms|s)")
 _INSTANT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
@@ -64,6 +65,10 @@ def json_number(text: str) -> int | float:
     Safe is within ±(2^53-1). Whole digits beyond that must be a double's own, exact or as canonical JSON writes it
     (`10000000000000000` is 1e16). Raises UnitError for the others, and as `plain_number` does.
     """
+    if short := _SHORT.fullmatch(text):
+        # Nearly every number: no digit of it is beyond what a double tells apart, so the rule below is this much.
+        double = float(text)
+        return int(double) if short[1] is None or double.is_integer() else double
     number, double = plain_number(text), float(text)
     # No `abs`: it rounds to whatever precision the calling thread has set.
     if -MAX_SAFE_INTEGER <= number <= MAX_SAFE_INTEGER and number == number.quantize(_ONE, context=_EXACT):

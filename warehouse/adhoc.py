@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import duckdb
 
+from transforms.names import printable
 from warehouse.connection import WarehouseError
 from warehouse.migrations import quoted
 
@@ -260,11 +261,6 @@ def _sayable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_sayable(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else _simple(value)
-
-
-def printable(text: str) -> str:
-    """Replace what a terminal would obey; line breaks and tabs become spaces."""
-    return "".join(char if char.isprintable() else " " if char in "\n\r\t" else "\ufffd" for char in text)
 
 
 if __name__ == "__main__":

@@ -13,12 +13,13 @@ import click
 
 import flows.sample
 from flows import lock
-from flows.cli import fail, print_json
+from flows.console import fail, print_json
 from flows.registry import SOURCES
 from flows.settings import Settings
 from scrapers.archive import Archive
 from scrapers.errors import SyncFailed
 from transforms.identity import canonical_json
+from transforms.names import printable
 from transforms.units import format_latency
 from warehouse import query
 from warehouse.connection import Connection, WarehouseError, published_path, reading
@@ -52,7 +53,7 @@ def show_board(settings: Settings, name: str, *, as_json: bool) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
-    console.print(Text(_safe(kernel), style="bold"))
+    console.print(Text(printable(kernel), style="bold"))
     if not boards:
         console.print("No results yet: nothing on its listing is completed and correct.")
     for board in boards:
@@ -65,9 +66,8 @@ def _print_board(console: Any, board: query.Board) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    title = (
-        f"{_safe(board.product)} · stack {_safe(board.stack_version)} · {len(board.rows)} ranked of {board.runs} runs"
-    )
+    setting = f"{printable(board.product)} · stack {printable(board.stack_version)}"
+    title = f"{setting} · {len(board.rows)} ranked of {board.runs} runs"
     caption = Text(f"cohort {board.comparison_key[:23]}…")
     table = Table(title=Text(title), title_justify="left", caption=caption, caption_justify="left")
     for heading in ("#", "latency", "× best"):
@@ -79,7 +79,7 @@ def _print_board(console: Any, board: query.Board) -> None:
             f"{'=' if row['tied'] else ''}{row['rank']}",
             format_latency(row["primary_value"]) if row["primary_unit"] == "ns" else f"{row['primary_value']:g}",
             f"{row['relative_to_best']:.2f}",
-            Text(_safe(row["project"])),
+            Text(printable(row["project"])),
             f"{row['observed_at'].astimezone(UTC):%Y-%m-%d}",
             f"{row['source']}:{row['external_id']}",
         )
@@ -96,7 +96,7 @@ def show_status(settings: Settings, *, as_json: bool) -> None:
         print_json(state)
         return
     for line in _status_lines(state):
-        click.echo(_safe(line))
+        click.echo(printable(line))
 
 
 def _state(settings: Settings) -> dict[str, Any]:
@@ -175,8 +175,3 @@ def _ago(moment: datetime | None) -> str:
     if minutes < 120:
         return f"{minutes} minutes ago"
     return f"{minutes // 60} hours ago" if minutes < 72 * 60 else f"{minutes // 1440} days ago"
-
-
-def _safe(text: str) -> str:
-    """Drop what a terminal would obey: names come from upstream."""
-    return "".join(char if char.isprintable() else "?" for char in text)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
-from flows.cli import fail
+from flows.console import fail
 from flows.settings import Settings
-from warehouse.adhoc import QueryRefused, answer_query, printable
+from transforms.names import printable
+from warehouse.adhoc import QueryRefused, answer_query
 from warehouse.connection import WarehouseError, published_path
 
 

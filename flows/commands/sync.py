@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from flows.cli import fail, print_json, settings_for
+from flows.console import fail, print_json, settings_for
 from flows.lock import HomeBusy
 from flows.progress import progress_bar
 from flows.registry import SOURCES, Source
@@ -20,6 +20,7 @@ from flows.settings import Settings
 from flows.sync import Request, sync
 from scrapers.contract import Scope
 from scrapers.errors import SyncFailed
+from transforms.names import printable
 
 
 def run_sync(  # noqa: PLR0913  the command's options, each by name
@@ -136,12 +137,7 @@ def _lines(report: Report) -> list[str]:
         lines.append(f"  held for review: {len(report.reviews)} (kix sql 'from reviews')")
     if report.status != "failed" and not report.dry_run:
         lines.append(f"  warehouse: {report.warehouse}" + (" (synthetic sample)" if report.synthetic else ""))
-    return [_plain(line) for line in lines]
-
-
-def _plain(text: str) -> str:
-    """Drop what a terminal would obey."""
-    return "".join(char if char.isprintable() else "?" for char in text)
+    return [printable(line) for line in lines]
 
 
 def _write(path: Path, reports: list[Report]) -> None:

@@ -29,9 +29,10 @@ from board_server import API, BoardServer, Reply
 from flows.settings import Settings
 from flows.sync import user_agent
 from scrapers.archive import Archive
+from scrapers.bounds import Limits, retry_after_s
 from scrapers.contract import Capture, Scope, SourcePolicy
 from scrapers.errors import GiveUp, NoSuchAnswer
-from scrapers.http import Client, Limits, paced, retry_after_s
+from scrapers.http import Client, paced
 
 SAMPLE = Path(__file__).parents[2] / "scrapers" / "sol_execbench" / "sample"
 KERNELS = (SAMPLE / "kernels.json").read_bytes()
@@ -553,7 +554,8 @@ from pathlib import Path
 from scrapers.archive import Archive
 from scrapers.contract import Scope, SourcePolicy
 from scrapers.errors import GiveUp
-from scrapers.http import Client, Limits
+from scrapers.bounds import Limits
+from scrapers.http import Client
 
 async def main(base_url, path):
     policy = SourcePolicy("test", "Test", base_url, frozenset(), "", "")

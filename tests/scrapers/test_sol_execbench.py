@@ -24,9 +24,10 @@ from hypothesis import strategies as st
 from flows.settings import Settings
 from flows.sync import Request, sync
 from scrapers.archive import Archive, Offline
+from scrapers.bounds import Limits
 from scrapers.contract import Entry, Index, Part, Scope, merge_drift
 from scrapers.errors import SyncFailed
-from scrapers.http import Client, Limits
+from scrapers.http import Client
 from scrapers.sol_execbench import POLICY, Items, parse, read_index, read_part
 
 KERNELS = json.loads((SAMPLE / "kernels.json").read_bytes())["data"]["kernels"]

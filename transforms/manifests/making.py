@@ -12,7 +12,7 @@ import orjson
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 
-from transforms.identity import API_VERSION, canonical_json, sha256_digest
+from transforms.identity import API_VERSION, canonical_json_of_plain, sha256_digest
 from transforms.manifests.compiled import dict_validator
 from transforms.manifests.envelope import Manifest, ManifestError, envelope_of
 from transforms.units import json_number
@@ -80,8 +80,8 @@ def _made(kind: object, document: dict[str, Any]) -> Made:
     name, metadata, spec = normal["kind"], normal["metadata"], normal["spec"]
     # The four fields stand in canonical order as they are, so the spec is serialised once for digest and text.
     start = f'{{"apiVersion":"{API_VERSION}","kind":"{name}",'.encode()
-    end = b'"spec":' + canonical_json(spec) + b"}"
-    text = start + b'"metadata":' + canonical_json(metadata) + b"," + end
+    end = b'"spec":' + canonical_json_of_plain(spec) + b"}"
+    text = start + b'"metadata":' + canonical_json_of_plain(metadata) + b"," + end
     return Made(sha256_digest(start + end), name, metadata["name"], metadata, spec, text.decode())
 
 

@@ -1,0 +1,46 @@
+"""How the commands speak: results on standard output, words on standard error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from flows.settings import Settings
+
+
+def fail(message: str, code: int = 1) -> NoReturn:
+    """Say what went wrong on standard error and leave with `code`."""
+    click.echo(f"kix: {message}", err=True)
+    raise SystemExit(code)
+
+
+def settings_for(home: Path | None, **changes: Any) -> Settings:
+    """Load the settings; a wrong one ends the command with its name and value."""
+    from pydantic import ValidationError
+
+    from flows.settings import load_settings
+
+    try:
+        settings = load_settings(home)
+    except (ValidationError, ValueError) as error:
+        fail(f"a setting is wrong: {_problem(error)}", 2)
+    return settings.model_copy(update={name: value for name, value in changes.items() if value is not None})
+
+
+def _problem(error: Exception) -> str:
+    errors = getattr(error, "errors", None)
+    if errors is None:
+        return str(error)
+    first = errors()[0]
+    name = ".".join(map(str, first["loc"]))
+    return f"{name} (KIX_{name.upper()}) is {first['input']!r}: {first['msg']}"
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, times as ISO 8601."""
+    import orjson
+
+    click.echo(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
