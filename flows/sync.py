@@ -11,7 +11,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Protocol, TypeVar
@@ -23,7 +23,7 @@ from flows.report import Report
 from flows.settings import Settings
 from scrapers.archive import Archive, Offline, SyncRecord
 from scrapers.bounds import Limits
-from scrapers.contract import Entry, Fetch, Index, Part, Scope, merge_drift
+from scrapers.contract import Entry, Fetch, Index, Part, Reject, Scope, merge_drift
 from scrapers.errors import SyncFailed
 from scrapers.http import Client, Traffic, paced
 from transforms.bundle import Bundle
@@ -249,6 +249,10 @@ class _SyncRun:
         yield bundle
 
     def _bundle_of(self, part: Part, before: KnownListing | None) -> Bundle:
+        if before is not None and before.listed and not part.listed and part.complete and part.stated != 0:
+            # Zero after non-zero is believed only where the index says zero too.
+            reason = f"the listing is empty and held {before.listed} before: to be looked at, nothing is withdrawn"
+            part = replace(part, complete=False, rejects=(*part.rejects, Reject(part.locator, part.key, reason)))
         if before is not None and before.clean and _same(part, before):
             # The same bytes as last time, all of them used: there is nothing to parse.
             bundle, entries_sync = Bundle(), before.entries_sync

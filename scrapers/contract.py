@@ -114,7 +114,8 @@ class Part:
 
     It holds references into the archive, not payloads. `definition` is what the claims are about (absent when it
     could not be read), `pages` the listing of the claims in reading order. `complete` means that the listing closed:
-    only then does absence from it mean anything. `workloads` and `listed` count what the answers hold.
+    only then does absence from it mean anything. `workloads` and `listed` count what the answers hold,
+    `stated` is the index's own count of the claims.
     """
 
     key: str
@@ -125,6 +126,7 @@ class Part:
     complete: bool
     workloads: int
     listed: int
+    stated: int | None = None
     rejects: tuple[Reject, ...] = ()
     drift: tuple[Drift, ...] = ()
 

@@ -31,11 +31,12 @@ DENIED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "threads": "2",
 }
-READS_FILES = re.compile(
-    r"read_\w+|parquet_\w+|sniff_csv|glob|getenv|query|query_table|json_execute_\w+|from_substrait\w*"
+DENIED_NAMES = re.compile(
+    r"read_\w+|parquet_\w+|sniff_csv|glob|getenv|query|query_table|json_execute_\w+|from_substrait\w*|current_setting"
+    r"|duckdb_(settings|databases|secrets|logs\w*|temporary_files|external_file_cache)|pragma_database_\w+"
 )
-"""Functions that no question needs, and those that would hide them. DuckDB refuses them other files itself, but not the
-database's own."""
+"""What no question needs: functions that read files (DuckDB itself refuses all but the database's own), that would hide
+such a call, or that show paths of the host."""
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet")
 PLAIN = re.compile(
@@ -43,7 +44,7 @@ PLAIN = re.compile(
 )
 CHUNK_ROWS = 2_000
 TABLE_ROWS = 1_000
-START_S = 10.0
+START_S = 3.0
 EXIT_REFUSED = 4
 
 
@@ -137,8 +138,8 @@ def only_select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Sta
         kind = str(statements[0].type).rpartition(".")[2]
         raise QueryRefused(f"only SELECT is answered here, not {kind}: the warehouse changes by `kix sync` alone")
     tree = connection.execute("SELECT json_serialize_sql(?)", [statements[0].query]).fetchall()[0][0]
-    called = re.findall(r'"function_name":"(\w+)"', tree)
-    if denied := [name for name in called if READS_FILES.fullmatch(name)]:
+    named = re.findall(r'"(?:function|table)_name":"(\w+)"', tree)
+    if denied := [name for name in named if DENIED_NAMES.fullmatch(name.lower())]:
         raise QueryRefused(f"{denied[0]} is not answered here: a query sees the warehouse and nothing else")
     return statements[0]
 

@@ -177,6 +177,7 @@ async def read_part(fetch: Fetch, base_url: str, entry: Entry) -> Part:
         listing.complete,
         workloads,
         len(set(listing.ids)),
+        entry.stated,
         rejects=(*missing, *listing.rejects),
     )
 

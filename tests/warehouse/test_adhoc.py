@@ -470,7 +470,6 @@ def test_a_question_is_answered(query: str, place: Place) -> None:
     assert json.loads(answered(place, query))
 
 
-@pytest.mark.xfail(reason="DuckDB 2.0.1 shows the path of an open file; only refusing its functions would help")
 @pytest.mark.parametrize(
     "query",
     [

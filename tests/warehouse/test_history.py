@@ -6,6 +6,7 @@ The board is three kernels of the sample. Every sync of a story also checks that
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -402,10 +403,21 @@ def test_a_listing_that_says_nothing_withdraws_nothing(reply: Reply, story: Stor
 
 
 def test_an_empty_listing_where_rows_were_is_looked_at_first(story: Story) -> None:
-    story.board.edit(SOFTMAX, lambda _: [])  # the kernel list says 0 now, too
+    story.board.edit(SOFTMAX, lambda _: [])
+    says_zero = story.board.bodies["/kernels"]
+    story.board.bodies["/kernels"] = re.sub(rb'"submission_count": ?\d+', b'"submission_count":null', says_zero)
     story.sync("partial", kernels=(SOFTMAX,))
     assert story.events() == []
     assert story.board_of(SOFTMAX) == as_board(ranked(listed(SOFTMAX)))
+
+
+def test_an_empty_listing_is_believed_where_the_kernel_list_says_zero_too(story: Story) -> None:
+    runs = {run for (run,) in story.ask("SELECT run_digest FROM runs WHERE kernel = ?", NAMES[SOFTMAX])}
+    story.board.edit(SOFTMAX, lambda _: [])
+    story.sync(kernels=(SOFTMAX,))
+    assert {event for _, event, *_ in story.events()} == {"withdrawn"}
+    assert {run for run, *_ in story.events()} == runs
+    assert story.board_of(SOFTMAX) == []
 
 
 def test_a_submission_that_cannot_be_read_is_not_gone(story: Story) -> None:

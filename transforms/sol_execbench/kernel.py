@@ -86,6 +86,11 @@ def _operation(kernel: Kernel, url: str) -> Made:
         metadata["description"] = cut(kernel.description, 2000)
     if url.startswith("https://"):
         metadata["sourceRefs"] = [{"url": url}]
+    _check_distinct("axes", [name.lower() for name in kernel.axes])
+    for entry in kernel.workloads:
+        _check_distinct("axes of a workload", [name.lower() for name in entry.axes])
+    _check_distinct("inputs", [_argument_name(name) for name in kernel.inputs])
+    _check_distinct("outputs", [_argument_name(name) for name in kernel.outputs])
     spec: dict[str, Any] = {
         "family": _family(kernel),
         "axes": {name.lower(): _axis(axis) for name, axis in kernel.axes.items()},
@@ -96,6 +101,11 @@ def _operation(kernel: Kernel, url: str) -> Made:
     if kernel.reference:
         spec["reference"] = {"language": "python"}
     return make("OperationSpec", metadata, spec)
+
+
+def _check_distinct(what: str, names: list[str]) -> None:
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ManifestError(f"{what}: several names become {', '.join(sorted(twice))}, and would be taken for one")
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
@@ -156,7 +166,7 @@ def _add_case(kernel: Kernel, entry: Workload, operation_digest: str, url: str, 
 def _case(kernel: Kernel, entry: Workload, key: str, operation_digest: str) -> Made:
     bindings, failures = _bindings(kernel, entry)
     listed = ", ".join(f"{name}={value}" for name, value in entry.axes.items())
-    metadata = {"name": f"{kebab(kernel.name)}-{key[:8]}", "title": cut(f"{kernel.name} · {listed}", 200)}
+    metadata = {"name": f"{kebab(kernel.name)}-{key[:8].lower()}", "title": cut(f"{kernel.name} · {listed}", 200)}
     tensors: dict[str, Any] = {}
     for name, one in kernel.inputs.items():
         if one.shape:

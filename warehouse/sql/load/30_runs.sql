@@ -32,7 +32,7 @@ ORDER BY n.comparability_family, n.comparison_key, n.primary_value, m.run_digest
 
 INSERT INTO reviews
 SELECT getvariable('source'), s.subject, s.reason, s.detail, getvariable('sync_id')
-FROM stage_reviews s SEMI JOIN new_runs ON new_runs.run_digest = s.subject
+FROM stage_reviews s SEMI JOIN runs ON runs.run_digest = s.subject
 ANTI JOIN reviews USING (subject, reason);
 
 -- One name, two definitions: both are kept, and a person decides.

@@ -38,7 +38,8 @@ WITH touched AS (
             WHEN n.run_digest = r.run_digest THEN if(p.external_id IS NULL, 'withdrawn', 'active')
             WHEN n.run_digest IS NOT NULL THEN 'superseded'
             WHEN n.is_disqualified THEN 'retracted'
-            WHEN n.status = 'COMPLETED' AND n.is_correct AND n.latency_ms IS NOT NULL THEN NULL
+            -- A result that only waits for its kernel's definition says nothing yet.
+            WHEN n.status = 'COMPLETED' AND n.is_correct AND TRY_CAST(n.latency_ms AS DOUBLE) > 0 THEN NULL
             ELSE 'retracted'
         END AS state,
         CASE
@@ -54,6 +55,8 @@ WITH touched AS (
                 if(w.gpu_type <> n.gpu_type, format('GPU {} → {}', w.gpu_type, n.gpu_type), NULL),
                 'see the payloads of its versions'))
             WHEN n.is_disqualified THEN coalesce(n.disqualification_reason, 'disqualified, no reason given')
+            WHEN n.status = 'COMPLETED' AND n.is_correct AND n.latency_ms IS NOT NULL THEN
+                format('changed upstream to what could not be used: latency_ms {}', n.latency_ms)
             ELSE format('the source now says status {}, correct {}', n.status, coalesce(n.is_correct::VARCHAR, 'unknown'))
         END AS reason,
         CASE WHEN n.run_digest <> r.run_digest THEN n.run_digest END AS by_run_digest
