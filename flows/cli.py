@@ -13,9 +13,10 @@ from flows.console import settings_for
 EXAMPLES = """
 \b
 Examples:
-  kix sync --sample                         try it out: bundled synthetic data, no network
-  kix sync sol-execbench                    read the whole board
-  kix board rmsnorm_hidden4096              the boards of one kernel (part of its name will do)
+  kix sync --sample --home demo             try it out: bundled synthetic data, no network
+  kix board rmsnorm --home demo/sample      its boards of one kernel (part of a name will do)
+  kix sync sol-execbench                    read the real board
+  kix board 064_multi_head_qkv              the real boards of one kernel
   kix sql "select kernel, project, primary_value from leaderboard where rank = 1"
   kix manifest sol-execbench:3483           the published record of one run
   kix status                                what is here, how fresh, and where
@@ -101,7 +102,7 @@ def board(kernel: str, home: Path | None, *, as_json: bool) -> None:
     \b
     Examples:
       kix board 064_multi_head_qkv_projection_with_rope_backward
-      kix board qkv_projection --json
+      kix board 064_multi_head_qkv --json
     """
     from flows.commands.show import show_board
 

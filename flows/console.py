@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -44,3 +46,19 @@ def print_json(value: Any) -> None:
     import orjson
 
     click.echo(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Let `write` fill a file that appears only when it is whole. A link is followed, a device written to directly."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        with target.open("wb") as file:
+            write(file)
+        return
+    aside = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        with aside.open("wb") as file:
+            write(file)
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)

@@ -14,14 +14,13 @@ from transforms.bundle import Bundle
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """How a source is read and mapped. `schedule` is a cron line in UTC, for when it is enabled."""
+    """How a source is read and mapped."""
 
     policy: SourcePolicy
     read_index: ReadIndex
     read_part: ReadPart
     parse: Callable[[Part, Body], Any]
     transform: Callable[[Part, Any], Bundle]
-    schedule: str
 
 
 SOURCES: dict[str, Source] = {
@@ -29,7 +28,7 @@ SOURCES: dict[str, Source] = {
     for source in (
         Source(
             sol_execbench.POLICY, sol_execbench.read_index, sol_execbench.read_part, sol_execbench.parse,
-            transforms.sol_execbench.transform, "17 3 * * *",
+            transforms.sol_execbench.transform,
         ),
     )
 }  # fmt: skip

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from platformdirs import user_data_path
-from pydantic import Field, PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt, field_validator
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -27,7 +29,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="KIX_", extra="forbid", frozen=True, env_ignore_empty=True)
 
     home: Path = Field(default_factory=default_home, description="Folder of the archive and the warehouse")
-    sources: tuple[str, ...] = Field((), description='Sources that `kix sync` reads when none is named: JSON, ["a"]')
+    sources: Annotated[tuple[str, ...], NoDecode] = Field((), description="Sources that `kix sync` reads, by comma")
     contact: str = Field("", description="Address or page that tells a source's operator who is asking")
     connections: PositiveInt | None = Field(None, description="Connections to a host at once")
     requests_per_s: PositiveFloat | None = Field(None, description="Requests a second to a host; loopback is unpaced")
@@ -44,6 +46,11 @@ class Settings(BaseSettings):
     memory_limit: str = Field("1GB", description="DuckDB's memory during a load; what does not fit goes to disk")
     sql_timeout_s: PositiveFloat = Field(30.0, description="Longest time for one `kix sql`")
     sql_memory_mb: PositiveInt = Field(1024, description="Memory for one `kix sql`, MiB")
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _by_comma(cls, value: Any) -> Any:
+        return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
 
     @classmethod
     def settings_customise_sources(
@@ -62,4 +69,7 @@ class Settings(BaseSettings):
 def load_settings(home: Path | None = None) -> Settings:
     """Read the settings; `home` is the flag's. Raises `pydantic.ValidationError` naming the setting and the value."""
     given: dict[str, Any] = {} if home is None else {"home": home}
-    return Settings(**given)
+    try:
+        return Settings(**given)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{(home or default_home()) / 'kix.toml'} is no TOML: {error}") from error

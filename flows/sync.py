@@ -220,6 +220,7 @@ class _SyncRun:
                 self._progress("loading", done, len(self._parts))
                 await asyncio.sleep(0)  # an interrupt is heard here
             self._bundle.rejects += loader.listed_twice()
+            self._bundle.rejects += self._missing(loader.last_whole_reading())
             self._take_stock()
             loaded = loader.finish(
                 self._archive, self.report.status, self._now(), self.report.rejects, self.report.drift
@@ -260,6 +261,14 @@ class _SyncRun:
             "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
         )
         return bundle
+
+    def _missing(self, before: frozenset[str]) -> list[Reject]:
+        """Kernels of the last whole sync that are no longer listed: told once, and nothing is withdrawn for them."""
+        if not self._request.scope.whole:
+            return []
+        gone = sorted(before - {part.key for part in self._parts})
+        reason = f"{len(gone)} of {len(before)} kernels are no longer on the kernel list: to be looked at"
+        return [Reject(f"{self._base_url}/kernels", ", ".join(gone), reason)] if gone else []
 
     def _take_stock(self) -> None:
         """Fill in the report what is known before the commit, its status among it."""

@@ -29,17 +29,17 @@ COLUMNS: dict[str, dict[str, str]] = {
         "suite_digest": TEXT, "entry_index": INTEGER, "workload_digest": TEXT,
         "baseline_latency_ns": REAL, "speed_of_light_ns": REAL, "kernel": TEXT,
     },
-    "projects": {"project_digest": TEXT, "name": TEXT, "display_name": TEXT, "manifest": TEXT},
+    "projects": {"digest": TEXT, "name": TEXT, "display_name": TEXT, "manifest": TEXT},
     "implementations": {
         "implementation_digest": TEXT, "operation_digest": TEXT, "project": TEXT, "external_id": TEXT,
         "language": TEXT, "license": TEXT, "manifest": TEXT,
     },
     "protocols": {
-        "protocol_digest": TEXT, "name": TEXT, "comparability_family": TEXT, "harness": TEXT, "stack_version": TEXT,
+        "digest": TEXT, "name": TEXT, "comparability_family": TEXT, "harness": TEXT, "stack_version": TEXT,
         "notes": TEXT, "manifest": TEXT,
     },
     "environments": {
-        "environment_digest": TEXT, "name": TEXT, "vendor": TEXT, "product": TEXT, "architecture": TEXT,
+        "digest": TEXT, "name": TEXT, "vendor": TEXT, "product": TEXT, "architecture": TEXT,
         "manifest": TEXT,
     },
     "runs": {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from typing import IO, Any
 import duckdb
 
 from transforms.names import printable
-from warehouse.connection import WarehouseError
+from warehouse.connection import check_published
 from warehouse.migrations import quoted
 
 DENIED: dict[str, str | bool | int | float | list[str]] = {
@@ -44,6 +45,8 @@ PLAIN = re.compile(
 )
 CHUNK_ROWS = 2_000
 TABLE_ROWS = 1_000
+WIDE = 10_000
+"""Columns of a table that nobody looks at in a terminal: nothing is cut."""
 START_S = 3.0
 EXIT_REFUSED = 4
 
@@ -59,8 +62,7 @@ def answer_query(
 
     Raises `QueryRefused` when there is no answer, `WarehouseError` when there is no warehouse.
     """
-    if not warehouse.exists():
-        raise WarehouseError(f"no warehouse at {warehouse} yet: run `kix sync` first (or `kix sync --sample`)")
+    check_published(warehouse.parent)
     task = {"warehouse": str(warehouse), "query": query, "form": form, "timeout_s": timeout_s, "memory_mb": memory_mb}
     # -P: a folder of the same name where the person happens to stand is not what is run.
     command = [sys.executable, "-P", "-m", __name__]
@@ -95,8 +97,8 @@ def _child() -> int:
     except (duckdb.Error, QueryRefused, MemoryError) as error:
         sys.stderr.write(_in_words(error, task))
         return EXIT_REFUSED
-    except BrokenPipeError:
-        return 0
+    except BrokenPipeError:  # whoever read the answer has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
@@ -132,6 +134,8 @@ def _answer(task: dict[str, Any]) -> None:
 def only_select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:
     """Return the one SELECT statement that `query` is. Raises `QueryRefused` for anything else."""
     statements = connection.extract_statements(query)
+    if not statements:
+        raise QueryRefused("there is no question: give one SELECT")
     if len(statements) != 1:
         raise QueryRefused(f"one statement at a time, please: this is {len(statements)}")
     if statements[0].type != duckdb.StatementType.SELECT:
@@ -225,10 +229,12 @@ def _write_table(names: list[str], rows: Iterator[tuple[Any, ...]], out: IO[byte
     for row in shown[:TABLE_ROWS]:
         table.add_row(*(Text("" if value is None else printable(str(_flat(value)))) for value in row))
     text = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
-    console = Console(file=text, highlight=False)
+    console = Console(file=text, highlight=False, width=None if sys.stdout.isatty() else WIDE)
     console.print(table)
     more = f"the first {TABLE_ROWS:,} rows; --format csv, json, jsonl or parquet gives all"
-    console.print(more if len(shown) > TABLE_ROWS else f"{len(shown):,} rows", style="dim")
+    console.print(
+        more if len(shown) > TABLE_ROWS else f"{len(shown):,} row{'' if len(shown) == 1 else 's'}", style="dim"
+    )
     text.detach()
 
 

@@ -17,6 +17,12 @@ import duckdb
 
 Connection = duckdb.DuckDBPyConnection
 
+WHOLE_READING = (
+    "s.status IN ('complete', 'partial') AND s.scope->>'$.tag' IS NULL AND s.scope->>'$.limit' IS NULL"
+    " AND json_array_length(s.scope->'$.kernels') = 0 AND s.scope->>'$.mode' <> 'offline'"
+)
+"""Syncs that read everything their source lists; only these make it fresh."""
+
 WAREHOUSE = "warehouse.duckdb"
 WORKING = "warehouse.working.duckdb"
 
@@ -30,12 +36,22 @@ def published_path(home: Path) -> Path:
     return home / WAREHOUSE
 
 
+def check_published(home: Path) -> None:
+    """Raise `WarehouseError` when there is no published warehouse, saying where the sample is if that is there."""
+    if published_path(home).exists():
+        return
+    sample = home / "sample"
+    hint = "run `kix sync` first (or `kix sync --sample` to try it out)"
+    if published_path(sample).exists():
+        hint = f"the synthetic sample is in a home of its own: --home {sample}"
+    raise WarehouseError(f"no warehouse in {home} yet: {hint}")
+
+
 @contextmanager
 def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open the published state read-only. Raises `WarehouseError` when there is none yet."""
     path = published_path(home)
-    if not path.exists():
-        raise WarehouseError(f"no warehouse in {home} yet: run `kix sync` first (or `kix sync --sample` to try it out)")
+    check_published(home)
     _remove_stray_wal(path)
     try:
         connection = duckdb.connect(path, read_only=True)

@@ -16,7 +16,7 @@ from scrapers.archive import Archive, SyncRecord
 from scrapers.contract import Drift, Reject
 from transforms.bundle import COLUMNS, Bundle
 from warehouse.checks import run_checks
-from warehouse.connection import WarehouseError, first_row
+from warehouse.connection import WHOLE_READING, WarehouseError, first_row
 from warehouse.migrations import add_family_schemas, migrate, sql_files
 
 EVIDENCE = (
@@ -89,6 +89,15 @@ class Loader:
             [self._sync.source],
         ).fetchall()
         return {kernel: KnownListing(*rest) for kernel, *rest in rows}
+
+    def last_whole_reading(self) -> frozenset[str]:
+        """Return the kernels that the source's last whole sync read; empty when there was none."""
+        rows = self._db.execute(
+            "SELECT kernel FROM listings WHERE sync_id = (SELECT max(s.sync_id) FROM syncs s WHERE s.source = ?"
+            f" AND {WHOLE_READING})",
+            [self._sync.source],
+        ).fetchall()
+        return frozenset(kernel for (kernel,) in rows)
 
     def add(self, bundle: Bundle) -> None:
         """Stage a bundle's rows."""

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from warehouse.connection import WarehouseError, first_row, published_path, reading
+from warehouse.connection import WHOLE_READING, WarehouseError, first_row, published_path, reading
 
 _EXTERNAL = re.compile(r"([a-z0-9][a-z0-9-]*):(?:submission/)?(.+)", re.DOTALL)
 _PREFIX = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
@@ -69,7 +69,7 @@ def run_documents(db: duckdb.DuckDBPyConnection, run_digest: str) -> dict[str, A
     row = first_row(
         db,
         "SELECT r.manifest::VARCHAR, p.manifest::VARCHAR, e.manifest::VARCHAR FROM runs r"
-        " JOIN protocols p USING (protocol_digest) JOIN environments e USING (environment_digest)"
+        " JOIN protocols p ON p.digest = r.protocol_digest JOIN environments e ON e.digest = r.environment_digest"
         " WHERE r.run_digest = ?",
         [run_digest],
     )
@@ -96,7 +96,8 @@ def boards(db: duckdb.DuckDBPyConnection, kernel: str) -> list[Board]:
     """Return the boards of a kernel, one a cohort, by stack version and product. Empty when it has no runs."""
     cohorts = _dicts(db.execute(
         "SELECT comparison_key, comparability_family, kernel, product, stack_version, runs FROM cohorts"
-        " WHERE kernel = ? ORDER BY product, stack_version, comparison_key",
+        " WHERE comparison_key IN (SELECT comparison_key FROM runs WHERE kernel = ?)"
+        " ORDER BY product, stack_version, comparison_key",
         [kernel],
     ))  # fmt: skip
     result = []
@@ -122,7 +123,7 @@ def status(db: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "SELECT sync_id, source, status, base_url, started_at, finished_at FROM syncs ORDER BY sync_id DESC LIMIT 5"
     ))  # fmt: skip
     sources = _dicts(db.execute(
-        "SELECT s.source, max(s.finished_at) FILTER (s.status IN ('complete', 'partial')) AS last_synced_at,"
+        f"SELECT s.source, max(s.finished_at) FILTER ({WHOLE_READING}) AS last_synced_at,"
         " any_value(r.newest) AS newest_result_at, any_value(s.base_url) AS base_url FROM syncs s"
         " LEFT JOIN (SELECT source, max(observed_at) AS newest FROM runs GROUP BY source) r USING (source)"
         " GROUP BY s.source ORDER BY s.source"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -23,6 +24,9 @@ from transforms.names import printable
 from transforms.units import format_latency
 from warehouse import query
 from warehouse.connection import Connection, WarehouseError, published_path, reading
+
+WIDE = 10_000
+"""Columns of a table that nobody looks at in a terminal: nothing is cut."""
 
 
 @contextmanager
@@ -52,10 +56,10 @@ def show_board(settings: Settings, name: str, *, as_json: bool) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
     console.print(Text(printable(kernel), style="bold"))
     if not boards:
-        console.print("No results yet: nothing on its listing is completed and correct.")
+        console.print("No results yet: nothing on its listing could become a run.")
     for board in boards:
         _print_board(console, board)
     if len(boards) > 1:
@@ -110,7 +114,7 @@ def _state(settings: Settings) -> dict[str, Any]:
         "lock": lock.owner(home),
         "enabled": list(settings.sources),
         "known_sources": list(SOURCES),
-        "last_attempt": _last_attempt(archive),
+        "last_attempt": _last_attempt(archive, busy=lock.owner(home) is not None),
         "synthetic": False,
     }
     if published_path(home).exists():
@@ -122,7 +126,7 @@ def _state(settings: Settings) -> dict[str, Any]:
     return state
 
 
-def _last_attempt(path: Path) -> dict[str, Any] | None:
+def _last_attempt(path: Path, *, busy: bool) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
@@ -130,7 +134,10 @@ def _last_attempt(path: Path) -> dict[str, Any] | None:
             last = next(archive.syncs(newest_first=True), None)
     except SyncFailed as error:
         return {"error": str(error)}
-    return asdict(last) if last else None
+    if last is None:
+        return None
+    killed = last.status == "running" and not busy
+    return asdict(last) | ({"status": "interrupted"} if killed else {})
 
 
 def _status_lines(state: dict[str, Any]) -> Iterator[str]:
@@ -154,7 +161,12 @@ def _status_lines(state: dict[str, Any]) -> Iterator[str]:
     if attempt and attempt.get("status") in ("failed", "interrupted", "running"):
         begun = _time(attempt["started_at"])
         yield f"last try   sync {attempt['sync_id']} of {attempt['source']}: {attempt['status']}, begun {begun}"
-    enabled = ", ".join(state["enabled"]) or "none (set KIX_SOURCES; known: " + ", ".join(state["known_sources"]) + ")"
+    for slug in {source["source"] for source in state.get("sources", ())} & SOURCES.keys():
+        if not state["synthetic"]:
+            yield f"data       {SOURCES[slug].policy.attribution} ({SOURCES[slug].policy.licence})"
+    enabled = (
+        ", ".join(state["enabled"]) or "none (set KIX_SOURCES; there is: " + ", ".join(state["known_sources"]) + ")"
+    )
     yield f"enabled    {enabled}"
     if state["sample"]:
         yield f"sample     {state['sample']} (synthetic; look with --home {Path(state['sample']).parent})"

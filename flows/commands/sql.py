@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import click
 
-from flows.console import fail
+from flows.console import fail, write_whole
 from flows.settings import Settings
 from transforms.names import printable
 from warehouse.adhoc import QueryRefused, answer_query
@@ -25,13 +24,7 @@ def answer(settings: Settings, query: str, form: str, output: Path | None) -> in
         if output is None:
             answer_query(warehouse, query, form, None, **bounds)  # type: ignore[arg-type]
             return 0
-        aside = output.with_name(f"{output.name}.{os.getpid()}.part")
-        try:
-            with aside.open("wb") as file:
-                answer_query(warehouse, query, form, file, **bounds)  # type: ignore[arg-type]
-            aside.replace(output)
-        finally:
-            aside.unlink(missing_ok=True)
+        write_whole(output, lambda file: answer_query(warehouse, query, form, file, **bounds))  # type: ignore[arg-type]
     except (QueryRefused, WarehouseError) as error:
         for line in str(error).splitlines():
             click.echo(f"kix: {printable(line)}", err=True)

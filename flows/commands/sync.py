@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 
-from flows.console import fail, print_json, settings_for
+from flows.console import fail, print_json, settings_for, write_whole
 from flows.lock import HomeBusy
 from flows.progress import progress_bar
 from flows.registry import SOURCES, Source
@@ -21,6 +21,7 @@ from flows.sync import Request, sync
 from scrapers.contract import Scope
 from scrapers.errors import SyncFailed
 from transforms.names import printable
+from warehouse.connection import WarehouseError
 
 
 def run_sync(  # noqa: PLR0913  the command's options, each by name
@@ -42,6 +43,8 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
 ) -> int:
     """Run the command and return its exit code."""
     settings = settings_for(home)
+    if report_file:
+        _check_report(report_file)
     if sample:
         settings = settings.model_copy(update={"home": settings.home / "sample"})
     chosen = _chosen(sources, settings, sample=sample, base_url=base_url)
@@ -49,7 +52,7 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
     request = Request(Scope(kernels, tag, limit), base_url, mode, dry_run)
     try:
         reports = _run(chosen, request, settings, prefect=prefect, quiet=quiet)
-    except (HomeBusy, SyncFailed) as error:
+    except (HomeBusy, SyncFailed, WarehouseError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"cannot use {settings.home}: {error.strerror or error} ({error.filename}); nothing was changed")
@@ -68,14 +71,14 @@ def _chosen(names: tuple[str, ...], settings: Settings, *, sample: bool, base_ur
         fail("--sample loads the bundled sample; it takes no SOURCE", 2)
     if not wanted:
         known = ", ".join(SOURCES)
-        fail(f"no source is enabled: name one (`kix sync {known}`) or set KIX_SOURCES='[\"{known}\"]'", 2)
+        fail(f"no source is enabled: name one (`kix sync {known}`) or set KIX_SOURCES={known}", 2)
     for name in wanted:
         if name not in SOURCES:
             fail(f"no source is called {name!r}; there is: {', '.join(SOURCES)}", 2)
     if base_url is not None:
         if sample or len(wanted) > 1:
             fail("--base-url goes with exactly one SOURCE, and not with --sample", 2)
-        if not base_url.startswith(("http://", "https://")):
+        if urlsplit(base_url).scheme not in ("http", "https") or not urlsplit(base_url).hostname:
             fail(f"--base-url {base_url!r} is no http or https address", 2)
     return [SOURCES[name] for name in wanted]
 
@@ -134,16 +137,25 @@ def _lines(report: Report) -> list[str]:
         lines.append(f"  incomplete: {len(report.incomplete)} listings; nothing is marked as withdrawn for them")
     lines += [f"  drift: {one.path}: {one.change} ({one.count} times)" for one in report.drift[:10]]
     if report.reviews:
-        lines.append(f"  held for review: {len(report.reviews)} (kix sql 'from reviews')")
+        lines.append(f"  held for review: {len(report.reviews)} (in the table reviews)")
     if report.status != "failed" and not report.dry_run:
         lines.append(f"  warehouse: {report.warehouse}" + (" (synthetic sample)" if report.synthetic else ""))
+    if report.synthetic:
+        lines.append(f"  look: kix board rmsnorm_hidden4096 --home {Path(report.warehouse).parent}")
     return [printable(line) for line in lines]
+
+
+def _check_report(path: Path) -> None:
+    if str(path) == "-" or not path.parent.is_dir():
+        fail(f"--report {path}: its folder does not exist; --json prints the report", 2)
 
 
 def _write(path: Path, reports: list[Report]) -> None:
     import orjson
 
     data = [report.as_dict() for report in reports]
-    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    aside.write_bytes(orjson.dumps(data[0] if len(data) == 1 else data, option=orjson.OPT_INDENT_2))
-    aside.replace(path)
+    text = orjson.dumps(data[0] if len(data) == 1 else data, option=orjson.OPT_INDENT_2)
+    try:
+        write_whole(path, lambda file: file.write(text))
+    except OSError as error:
+        click.echo(f"kix: the report could not be written to {path}: {error.strerror}", err=True)

@@ -29,8 +29,8 @@ MOST_PAGES = 20_000
 class _Kernel(msgspec.Struct, frozen=True):
     id: int
     name: str
-    tags: list[str] | None = None
-    submission_count: int | None = None
+    tags: list[Any] | None = None
+    submission_count: Any = None
 
 
 class _KernelList(msgspec.Struct, frozen=True):
@@ -118,9 +118,11 @@ async def read_index(fetch: Fetch, base_url: str, scope: Scope) -> Index:
     chosen = [kernel for kernel in kernels if _in_scope(kernel, scope)][: scope.limit]
     unknown = set(scope.kernels) - {kernel.name for kernel in kernels}
     if unknown:
-        raise SyncFailed(f"no such kernel on the board: {', '.join(sorted(unknown))}; `kix status` lists sources")
+        raise SyncFailed(f"no such kernel on the board: {', '.join(sorted(unknown))}; names are whole, as on {url}")
+    if not chosen:
+        raise SyncFailed(f"no kernel of the board has the tag {scope.tag!r}; tags are on {url}")
     entries = tuple(
-        Entry(kernel.name, f"{base_url}/kernels/{kernel.id}", str(kernel.id), kernel.submission_count)
+        Entry(kernel.name, f"{base_url}/kernels/{kernel.id}", str(kernel.id), _total(kernel.submission_count))
         for kernel in chosen
     )
     return Index(entries, len(raw), tuple(rejects), tuple(drift))

@@ -50,9 +50,9 @@ class Workload(Struct, frozen=True):
     """One entry of a kernel's workload list; `axes` keeps the source's order and spelling."""
 
     axes: dict[str, int]
-    uuid: str | None = None
+    uuid: str | int | None = None
     inputs: Any = None
-    tolerance: Tolerance | None = None
+    tolerance: Raw = ABSENT
     baseline_latency_ms: Raw = ABSENT
     sol_ms: Raw = ABSENT
 
@@ -66,18 +66,18 @@ class Kernel(Struct, frozen=True):
     inputs: dict[str, Argument]
     outputs: dict[str, Argument]
     workloads: list[Workload]
-    title: str | None = None
+    title: Any = None
     description: str | None = None
-    gpu_types: list[str] | None = None
-    tags: list[str] | None = None
+    gpu_types: Any = None
+    tags: list[Any] | None = None
     baseline: Any = None
     reference: str | None = None
     baseline_latency_ms: Raw = ABSENT
     latency_unit: str | None = None
     sol_is_dummy: bool | None = None
-    hf_id: str | None = None
+    hf_id: Any = None
     op_type: str | None = None
-    submission_count: int | None = None
+    submission_count: Any = None
 
 
 class WireSubmission(Struct, frozen=True, forbid_unknown_fields=True):
@@ -169,6 +169,13 @@ class Submission(Struct, frozen=True, gc=False):
     state_digest: str
     body_digest: str
 
+
+USUAL_KERNEL_FIELDS = frozenset({
+    "id", "name", "title", "description", "gpu_types", "tags", "axes", "inputs", "outputs",
+    "baseline_latency_ms", "latency_unit", "sol_is_dummy", "workloads",
+})  # fmt: skip
+USUAL_WORKLOAD_FIELDS = frozenset({"axes", "baseline_latency_ms", "sol_ms"})
+"""What the recorded answers always carry: when one is missing, the source has changed."""
 
 FIELDS = frozenset(WireSubmissionMore.__struct_fields__)
 ALWAYS_SENT = frozenset(WireSubmission.__struct_fields__)

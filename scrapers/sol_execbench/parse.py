@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +19,14 @@ from scrapers.sol_execbench.items import (
     METRICS,
     NUMBER,
     UNREADABLE,
+    USUAL_KERNEL_FIELDS,
+    USUAL_WORKLOAD_FIELDS,
+    Argument,
+    Axis,
     Digits,
     Kernel,
     Submission,
+    Tolerance,
     WireSubmission,
     WireSubmissionMore,
     Workload,
@@ -42,10 +48,12 @@ _USUAL = msgspec.json.Decoder(WireSubmission)
 _MORE = msgspec.json.Decoder(WireSubmissionMore)
 _LOOSE = msgspec.json.Decoder(_LooseSubmission)
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_MAP = msgspec.json.Decoder(dict[str, dict[str, Raw]])
 _OBJECTS = msgspec.json.Decoder(list[dict[str, Raw]])
 
 _USUALLY = len(WireSubmission.__struct_fields__)
 KERNEL_FIELDS = frozenset(Kernel.__struct_fields__)
+ARGUMENT_FIELDS = frozenset(Argument.__struct_fields__)
 WORKLOAD_FIELDS = frozenset(Workload.__struct_fields__)
 
 
@@ -94,11 +102,33 @@ def _parse_kernel(part: Part, body: Body, found: Findings) -> Kernel | None:
     except (*UNREADABLE, GiveUp) as error:
         found.rejects.append(Reject(part.locator, _text(data), f"not a kernel's definition: {error}"))
         return None
-    fields = _OBJECT.decode(data)
-    entries = _OBJECTS.decode(fields["workloads"])
-    found.drift += _new_fields("kernel", set(fields) - KERNEL_FIELDS, part.locator)
-    found.drift += _new_fields("kernel.workloads[]", set().union(*entries) - WORKLOAD_FIELDS, part.locator)
+    found.drift += _kernel_drift(_OBJECT.decode(data), part.locator)
     return kernel
+
+
+def _kernel_drift(fields: dict[str, Raw], locator: str) -> list[Drift]:
+    entries = _OBJECTS.decode(fields["workloads"])
+    tolerances = [_OBJECT.decode(one["tolerance"]) for one in entries if bytes(one.get("tolerance", b""))[:1] == b"{"]
+    known: list[tuple[str, Iterable[Iterable[str]], frozenset[str], frozenset[str]]] = [
+        ("kernel", [fields], KERNEL_FIELDS, USUAL_KERNEL_FIELDS),
+        ("kernel.workloads[]", entries, WORKLOAD_FIELDS, USUAL_WORKLOAD_FIELDS),
+        ("kernel.workloads[].tolerance", tolerances, frozenset(Tolerance.__struct_fields__), frozenset()),
+        ("kernel.axes{}", _MAP.decode(fields["axes"]).values(), frozenset(Axis.__struct_fields__), frozenset()),
+        ("kernel.inputs{}", _MAP.decode(fields["inputs"]).values(), ARGUMENT_FIELDS, frozenset()),
+        (
+            "kernel.outputs{}",
+            _MAP.decode(fields["outputs"]).values(),
+            frozenset(Argument.__struct_fields__),
+            frozenset(),
+        ),
+    ]
+    drift: list[Drift] = []
+    for path, items, expected, usual in known:
+        for item in items:
+            names = set(item)
+            drift += _new_fields(path, names - expected, locator)
+            drift += [Drift(f"{path}.{name}", "field gone", locator) for name in sorted(usual - names)]
+    return drift
 
 
 def _check_kernel(kernel: Kernel, part: Part) -> None:
@@ -121,6 +151,8 @@ def _parse_submission(raw: Raw, body_digest: str, part: Part, found: Findings) -
         raise RejectItem(locator, f"not UTF-8: {error}") from error
     if str(wire.kernel_id) != part.upstream_id:
         raise RejectItem(locator, f"kernel_id {wire.kernel_id} in the listing of kernel {part.upstream_id}")
+    if not (wire.username.strip() and wire.kernel_name and wire.status and wire.gpu_type.strip()):
+        raise RejectItem(locator, "username, kernel_name, status or gpu_type is empty")
     values = msgspec.structs.astuple(wire)
     if "\ufffd" in text or any("\ufffd" in value for value in values if isinstance(value, str)):
         raise RejectItem(locator, "a replacement character (U+FFFD): its text was damaged before it was sent")

@@ -1,4 +1,4 @@
-"""The rooms and the direction of imports, as docs/architecture.md has them."""
+"""The rooms and the direction of imports, as CONTRIBUTING.md has them."""
 
 from __future__ import annotations
 

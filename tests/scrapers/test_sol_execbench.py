@@ -432,13 +432,17 @@ def test_the_kernel_list_is_read_in_its_order(board, archive):
         (Scope(tag="L2"), [kernel["id"] for kernel in KERNELS if "L2" in kernel["tags"]]),
         (Scope(limit=3), [kernel["id"] for kernel in KERNELS[:3]]),
         (Scope(tag="L2", limit=1), [kernel["id"] for kernel in KERNELS if "L2" in kernel["tags"]][:1]),
-        (Scope(tag="no such tag"), []),
     ],
 )
 def test_a_scope_chooses_kernels(board, archive, scope, expected):
     found = index(board, archive, scope)
     assert [int(one.upstream_id) for one in found.entries] == expected
     assert found.listed == len(KERNELS)
+
+
+def test_a_tag_that_no_kernel_has_is_told(board, archive):
+    with pytest.raises(SyncFailed, match="no such tag"):
+        index(board, archive, Scope(tag="no such tag"))
 
 
 def test_a_kernel_that_is_not_there_is_named(board, archive):
@@ -688,6 +692,8 @@ def test_the_samples_names_survive(whole):
 
 
 BAD = {
+    "no GPU": with_fields(ROW, gpu_type=""),
+    "no name": with_fields(ROW, username=" "),
     "no username": without(ROW, "username"),
     "no kernel_name": without(ROW, "kernel_name"),
     "no status": without(ROW, "status"),
@@ -849,6 +855,11 @@ KNOWN = sorted(FIELDS.keys() - {"username"}) + LATER
 numbers = st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-10, max_value=10**6)
 
 
+SOUND_TEXTS = st.text(max_size=30).filter(
+    lambda text: text.strip() and not any(c == "\ufffd" or "\ud800" <= c <= "\udfff" for c in text)
+)
+
+
 def values_of(name: str) -> st.SearchStrategy:
     """Values of the kind that the sample has for a field."""
     if name in ("id", "kernel_id", "user_id"):
@@ -857,9 +868,7 @@ def values_of(name: str) -> st.SearchStrategy:
         return numbers.map(lambda number: Spelled(f"{number:f}"))
     if name in ("is_correct", "is_disqualified"):
         return st.booleans()
-    return st.text(max_size=20).filter(
-        lambda text: "\ufffd" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
-    )
+    return SOUND_TEXTS
 
 
 def value_of(text: str, name: str) -> object:
@@ -877,7 +886,7 @@ def test_a_state_changes_with_any_known_field_but_the_username(data):
 
 
 @settings(deadline=None)
-@given(name=st.text(max_size=30).filter(lambda text: not any(c == "\ufffd" or "\ud800" <= c <= "\udfff" for c in text)))
+@given(name=SOUND_TEXTS)
 def test_a_state_does_not_depend_on_the_username(name):
     assert state_of(with_fields(ROW, username=name)) == state_of(ROW)
 

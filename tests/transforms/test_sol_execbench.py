@@ -242,7 +242,7 @@ def test_a_kernel_and_a_submission_become_the_manifests_that_the_rules_give() ->
     assert (row["workload_digest"], spec(row), row["external_id"]) == (w, whole_suite, "toy_scale/suite")
     assert metadata(row) == {"name": "toy-scale-suite", "title": "SOL workload suite: toy_scale"}
     row = only(bundle, "projects")
-    assert (row["project_digest"], spec(row)) == (digest("SoftwareProject", project), project)
+    assert (row["digest"], spec(row)) == (digest("SoftwareProject", project), project)
     assert (row["name"], row["display_name"]) == ("sol-user-ada-lab", "ada | lab")
     row = only(bundle, "implementations")
     assert spec(row) == implementation
@@ -273,8 +273,8 @@ def test_a_kernel_and_a_submission_become_the_manifests_that_the_rules_give() ->
 def test_protocol_and_environment_are_the_published_ones(stack: str, seed: str, seeds: dict[str, Any]) -> None:
     bundle = mapped(kernel(), submission(evaluation_stack_version=stack))
     for table, name, column in (
-        ("protocols", "protocol", "protocol_digest"),
-        ("environments", "environment", "environment_digest"),
+        ("protocols", "protocol", "digest"),
+        ("environments", "environment", "digest"),
     ):
         row, published = only(bundle, table), seeds[seed][name]
         assert json.loads(row["manifest"]) == published
@@ -621,7 +621,7 @@ def test_two_users_of_one_reduced_name_are_two_projects() -> None:
     bundle = mapped(kernel(), submission(username="two-stage"), submission(id=42, username="two stage"))
     projects = rows(bundle, "projects")
     assert [row["name"] for row in projects] == ["sol-user-two-stage"] * 2
-    assert len({row["project_digest"] for row in projects}) == 2
+    assert len({row["digest"] for row in projects}) == 2
 
 
 @pytest.mark.parametrize(

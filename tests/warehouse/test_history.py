@@ -534,7 +534,9 @@ def test_a_kernel_under_a_new_name_is_the_same_operation(story: Story) -> None:
     story.board.bodies["/kernels"] = json.dumps(index).encode()
     story.define(SOFTMAX, lambda data: data.update(name="sample_masked_softmax"))
     story.board.edit(SOFTMAX, lambda items: [one | {"kernel_name": "sample_masked_softmax"} for one in items])
-    story.sync()
+    report = story.sync("partial")  # the old name is told as missing, once
+    assert [(one.item, "no longer" in one.reason) for one in report.rejects] == [(NAMES[SOFTMAX], True)]
+    assert story.sync().rejects == []
     assert story.counts("operations", "workloads") == before
     assert [one["title"] for one in metadata_of(story, "OperationSpec")] == ["sample_masked_softmax"]
     assert story.ask("SELECT slug, title FROM operations WHERE title LIKE 'sample_masked%'") == [

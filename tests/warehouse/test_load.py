@@ -42,9 +42,9 @@ CONTRACT = {
     "workloads": "workload_digest, operation_digest, kind, external_id, manifest",
     "workload_bounds": "suite_digest, entry_index, workload_digest, baseline_latency_ns, speed_of_light_ns",
     "implementations": "implementation_digest, operation_digest, project, external_id, language, license, manifest",
-    "projects": "project_digest, name, manifest",
-    "protocols": "protocol_digest, name, manifest, comparability_family",
-    "environments": "environment_digest, name, manifest, vendor, product, architecture",
+    "projects": "digest, name, manifest",
+    "protocols": "digest, name, manifest, comparability_family",
+    "environments": "digest, name, manifest, vendor, product, architecture",
     "metadata_versions": "digest, kind, metadata, first_seen_sync",
     "submissions": "source, external_id, version, kernel, username, status, is_correct, is_disqualified, latency_ms,"
     " sol_score, gpu_type, stack_version, submitted_at, finished_at, first_seen_sync, last_seen_sync, payload",
@@ -385,7 +385,7 @@ def test_a_reference_to_nothing_is_found(text: str, damage: Damage) -> None:
     "column",
     [
         "runs.run_digest", "runs.comparison_key", "operation_specs.operation_digest", "workloads.workload_digest",
-        "projects.project_digest", "protocols.protocol_digest", "environments.environment_digest",
+        "projects.digest", "protocols.digest", "environments.digest",
         "implementations.implementation_digest", "submission_versions.body_digest", "submission_versions.state_digest",
         "listings.body_digest", "listings.definition_digest", "fetches.body_digest",
     ],
@@ -547,7 +547,7 @@ def test_a_familys_schema_shows_its_rows_alone(sample_home: Path, tmp_path: Path
         whole = {view: db.execute(f"SELECT count(*) FROM {FAMILY}.{view}").fetchall()[0][0] for view in views}
         assert whole == {view: db.execute(f"SELECT count(*) FROM main.{view}").fetchall()[0][0] for view in views}
         for table, swap in (
-            ("protocols", "'other_family' AS comparability_family, 'other_protocol' AS protocol_digest"),
+            ("protocols", "'other_family' AS comparability_family, 'other_protocol' AS digest"),
             ("runs", "'other_family' AS comparability_family, 'other_protocol' AS protocol_digest,"
              " 'other_run' AS run_digest, 'other_key' AS comparison_key"),
             ("measurements", "'other_family' AS comparability_family, 'other_run' AS run_digest"),

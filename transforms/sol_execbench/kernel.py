@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import msgspec
+
 from scrapers.contract import Reject
 from scrapers.sol_execbench import Kernel, Workload
-from scrapers.sol_execbench.items import Argument, Axis
+from scrapers.sol_execbench.items import Argument, Axis, Tolerance
 from transforms import axes, units
 from transforms.bundle import Bundle
 from transforms.curated import curated
@@ -44,7 +46,7 @@ def map_kernel(kernel: Kernel, url: str, bundle: Bundle, *, with_suite: bool) ->
         return None
     family = operation.spec["family"]
     bundle.add(
-        "operations", operation.digest, kebab(kernel.name), kernel.name, family, kernel.tags or [],
+        "operations", operation.digest, kebab(kernel.name), kernel.name, family, _tags(kernel),
         operation.text,
     )  # fmt: skip
     cases = [_add_case(kernel, entry, operation.digest, url, bundle) for entry in kernel.workloads]
@@ -67,16 +69,20 @@ def dtype(name: str) -> str:
 def entry_id(entry: Workload) -> str:
     """Return an entry's external id: its uuid, else 12 hex digits over its axes (sorted without regard to case)."""
     if entry.uuid:
-        return entry.uuid
+        return str(entry.uuid)
     ordered = dict(sorted(entry.axes.items(), key=lambda axis: axis[0].lower()))
     text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def _tags(kernel: Kernel) -> list[str]:
+    return [tag for tag in kernel.tags or () if isinstance(tag, str)]
+
+
 def _family(kernel: Kernel) -> str:
     if kernel.op_type:
         return kebab(kernel.op_type)
-    topics = (tag for tag in kernel.tags or () if tag not in SUBSETS and not tag.startswith("model:"))
+    topics = (tag for tag in _tags(kernel) if tag not in SUBSETS and not tag.startswith("model:"))
     return kebab(next(topics, "uncategorized"))
 
 
@@ -173,8 +179,9 @@ def _case(kernel: Kernel, entry: Workload, key: str, operation_digest: str) -> M
             shape = [_bound(_dimension(size), bindings, failures) for size in one.shape]
             tensors[_argument_name(name)] = {"shape": shape, "dtype": dtype(one.dtype)}
     correctness: dict[str, Any] = {"comparator": COMPARATOR}
-    if entry.tolerance is not None:
-        bounds = {"maxAbsoluteError": entry.tolerance.max_atol, "maxRelativeError": entry.tolerance.max_rtol}
+    if bytes(entry.tolerance) not in (b"", b"null"):
+        tolerance = _tolerance(entry)
+        bounds = {"maxAbsoluteError": tolerance.max_atol, "maxRelativeError": tolerance.max_rtol}
         correctness |= {name: units.json_number(text) for name, raw in bounds.items() if (text := _number_text(raw))}
     spec = {
         "operationSpecDigest": operation_digest,
@@ -185,12 +192,27 @@ def _case(kernel: Kernel, entry: Workload, key: str, operation_digest: str) -> M
     return make("WorkloadCase", metadata, spec)
 
 
+def _tolerance(entry: Workload) -> Tolerance:
+    try:
+        return msgspec.json.decode(entry.tolerance, type=Tolerance)
+    except msgspec.DecodeError as error:
+        raise ManifestError(f"tolerance {bytes(entry.tolerance)[:60]!r}: {error}") from error
+
+
 def _bindings(kernel: Kernel, entry: Workload) -> tuple[dict[str, int], dict[str, axes.AxisError]]:
     """Return what the axes are bound to, and why derived ones are not: that matters only where one is needed."""
     bindings = _lowered(entry)
     failures: dict[str, axes.AxisError] = {}
-    bindings |= {name.lower(): axis.value for name, axis in kernel.axes.items() if axis.value is not None}
-    derived = {name.lower(): axis.expression.lower() for name, axis in kernel.axes.items() if axis.expression}
+    bindings |= {
+        name.lower(): axis.value
+        for name, axis in kernel.axes.items()
+        if axis.type == "const" and axis.value is not None
+    }
+    derived = {
+        name.lower(): axis.expression.lower()
+        for name, axis in kernel.axes.items()
+        if axis.type == "expr" and axis.expression
+    }
     waiting = {name: text for name, text in derived.items() if name not in bindings}
     # A derived axis may refer to one that is defined further down: go round until nothing more can be bound.
     progress = True

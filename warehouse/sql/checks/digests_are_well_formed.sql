@@ -4,9 +4,9 @@ WITH digests AS (
     UNION ALL SELECT 'implementations', implementation_digest FROM implementations
     UNION ALL SELECT 'operation_specs', operation_digest FROM operation_specs
     UNION ALL SELECT 'workloads', workload_digest FROM workloads
-    UNION ALL SELECT 'protocols', protocol_digest FROM protocols
-    UNION ALL SELECT 'environments', environment_digest FROM environments
-    UNION ALL SELECT 'projects', project_digest FROM projects
+    UNION ALL SELECT 'protocols', digest FROM protocols
+    UNION ALL SELECT 'environments', digest FROM environments
+    UNION ALL SELECT 'projects', digest FROM projects
     UNION ALL SELECT 'submission_versions', unnest([body_digest, state_digest]) FROM submission_versions
     UNION ALL SELECT 'listings', unnest([body_digest, definition_digest]) FROM listings
     UNION ALL SELECT 'fetches', body_digest FROM fetches

@@ -6,4 +6,4 @@ FROM source_metrics m JOIN runs r USING (run_digest) WHERE m.comparability_famil
 UNION ALL SELECT 'cohort in two families', comparison_key FROM runs
     GROUP BY comparison_key HAVING count(DISTINCT comparability_family) > 1
 UNION ALL SELECT 'run outside its protocol''s family', r.run_digest
-FROM runs r JOIN protocols p USING (protocol_digest) WHERE r.comparability_family <> p.comparability_family;
+FROM runs r JOIN protocols p ON p.digest = r.protocol_digest WHERE r.comparability_family <> p.comparability_family;

@@ -4,9 +4,9 @@ UNION ALL SELECT 'implementations', implementation_digest FROM implementations
     GROUP BY implementation_digest HAVING count(*) > 1
 UNION ALL SELECT 'operations', operation_digest FROM operation_specs GROUP BY operation_digest HAVING count(*) > 1
 UNION ALL SELECT 'workloads', workload_digest FROM workloads GROUP BY workload_digest HAVING count(*) > 1
-UNION ALL SELECT 'projects', project_digest FROM projects GROUP BY project_digest HAVING count(*) > 1
-UNION ALL SELECT 'protocols', protocol_digest FROM protocols GROUP BY protocol_digest HAVING count(*) > 1
-UNION ALL SELECT 'environments', environment_digest FROM environments GROUP BY environment_digest HAVING count(*) > 1
+UNION ALL SELECT 'projects', digest FROM projects GROUP BY digest HAVING count(*) > 1
+UNION ALL SELECT 'protocols', digest FROM protocols GROUP BY digest HAVING count(*) > 1
+UNION ALL SELECT 'environments', digest FROM environments GROUP BY digest HAVING count(*) > 1
 UNION ALL SELECT 'measurements', run_digest FROM measurements
     GROUP BY run_digest, metric, statistic, unit HAVING count(*) > 1
 UNION ALL SELECT 'source_metrics', run_digest FROM source_metrics GROUP BY run_digest, metric HAVING count(*) > 1

@@ -4,9 +4,9 @@ SELECT 'runs.operation_digest' AS subject, operation_digest AS detail FROM runs
 UNION ALL SELECT 'runs.workload_digest', workload_digest FROM runs ANTI JOIN workloads USING (workload_digest)
 UNION ALL SELECT 'runs.implementation_digest', implementation_digest FROM runs
     ANTI JOIN implementations USING (implementation_digest)
-UNION ALL SELECT 'runs.protocol_digest', protocol_digest FROM runs ANTI JOIN protocols USING (protocol_digest)
+UNION ALL SELECT 'runs.protocol_digest', protocol_digest FROM runs ANTI JOIN protocols ON protocols.digest = protocol_digest
 UNION ALL SELECT 'runs.environment_digest', environment_digest FROM runs
-    ANTI JOIN environments USING (environment_digest)
+    ANTI JOIN environments ON environments.digest = environment_digest
 UNION ALL SELECT 'implementations.operation_digest', operation_digest FROM implementations
     ANTI JOIN operation_specs USING (operation_digest)
 UNION ALL SELECT 'workloads.operation_digest', operation_digest FROM workloads

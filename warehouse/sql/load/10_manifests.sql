@@ -10,19 +10,19 @@ FROM stage_workloads ANTI JOIN workloads USING (workload_digest)
 QUALIFY row_number() OVER (PARTITION BY workload_digest ORDER BY stage_workloads.rowid) = 1;
 
 INSERT INTO projects
-SELECT project_digest, name, display_name, manifest, getvariable('sync_id')
-FROM stage_projects ANTI JOIN projects USING (project_digest)
-QUALIFY row_number() OVER (PARTITION BY project_digest ORDER BY stage_projects.rowid) = 1;
+SELECT digest, name, display_name, manifest, getvariable('sync_id')
+FROM stage_projects ANTI JOIN projects USING (digest)
+QUALIFY row_number() OVER (PARTITION BY digest ORDER BY stage_projects.rowid) = 1;
 
 INSERT INTO protocols
-SELECT protocol_digest, name, comparability_family, harness, stack_version, notes, manifest, getvariable('sync_id')
-FROM stage_protocols ANTI JOIN protocols USING (protocol_digest)
-QUALIFY row_number() OVER (PARTITION BY protocol_digest ORDER BY stage_protocols.rowid) = 1;
+SELECT digest, name, comparability_family, harness, stack_version, notes, manifest, getvariable('sync_id')
+FROM stage_protocols ANTI JOIN protocols USING (digest)
+QUALIFY row_number() OVER (PARTITION BY digest ORDER BY stage_protocols.rowid) = 1;
 
 INSERT INTO environments
-SELECT environment_digest, name, vendor, product, architecture, manifest, getvariable('sync_id')
-FROM stage_environments ANTI JOIN environments USING (environment_digest)
-QUALIFY row_number() OVER (PARTITION BY environment_digest ORDER BY stage_environments.rowid) = 1;
+SELECT digest, name, vendor, product, architecture, manifest, getvariable('sync_id')
+FROM stage_environments ANTI JOIN environments USING (digest)
+QUALIFY row_number() OVER (PARTITION BY digest ORDER BY stage_environments.rowid) = 1;
 
 INSERT INTO workload_bound_versions
 SELECT b.suite_digest, b.entry_index, b.kernel, b.workload_digest, b.baseline_latency_ns, b.speed_of_light_ns,

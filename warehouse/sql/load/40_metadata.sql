@@ -4,18 +4,18 @@ INSERT INTO metadata_versions
 WITH earlier AS (
     SELECT operation_digest AS digest, manifest, tags FROM operation_specs
     UNION ALL SELECT workload_digest, manifest, [] FROM workloads
-    UNION ALL SELECT project_digest, manifest, [] FROM projects
-    UNION ALL SELECT protocol_digest, manifest, [] FROM protocols
-    UNION ALL SELECT environment_digest, manifest, [] FROM environments
+    UNION ALL SELECT digest, manifest, [] FROM projects
+    UNION ALL SELECT digest, manifest, [] FROM protocols
+    UNION ALL SELECT digest, manifest, [] FROM environments
     UNION ALL SELECT implementation_digest, manifest, [] FROM implementations
         WHERE first_seen_sync < getvariable('sync_id')
     UNION ALL SELECT run_digest, manifest, [] FROM runs WHERE first_seen_sync < getvariable('sync_id')
 ), staged AS (
     SELECT operation_digest AS digest, 'OperationSpec' AS kind, manifest, tags FROM stage_operations
     UNION ALL SELECT workload_digest, kind, manifest, [] FROM stage_workloads
-    UNION ALL SELECT project_digest, 'SoftwareProject', manifest, [] FROM stage_projects
-    UNION ALL SELECT protocol_digest, 'BenchmarkProtocol', manifest, [] FROM stage_protocols
-    UNION ALL SELECT environment_digest, 'ExecutionEnvironment', manifest, [] FROM stage_environments
+    UNION ALL SELECT digest, 'SoftwareProject', manifest, [] FROM stage_projects
+    UNION ALL SELECT digest, 'BenchmarkProtocol', manifest, [] FROM stage_protocols
+    UNION ALL SELECT digest, 'ExecutionEnvironment', manifest, [] FROM stage_environments
     UNION ALL SELECT implementation_digest, 'ImplementationRevision', manifest, [] FROM stage_implementations
     UNION ALL SELECT run_digest, 'BenchmarkRun', manifest, [] FROM stage_runs
 ), changed AS (

@@ -113,14 +113,14 @@ COMMENT ON COLUMN workload_bound_versions.speed_of_light_ns IS 'The source''s es
 COMMENT ON COLUMN workload_bound_versions.first_seen_sync IS 'The sync that brought it.';
 
 CREATE TABLE projects (
-    project_digest  VARCHAR NOT NULL,
+    digest          VARCHAR NOT NULL,
     name            VARCHAR NOT NULL,
     display_name    VARCHAR NOT NULL,
     manifest        JSON NOT NULL USING COMPRESSION zstd,
     first_seen_sync BIGINT NOT NULL
 );
 COMMENT ON TABLE projects IS 'Who submits: one SoftwareProject for each user name of a source.';
-COMMENT ON COLUMN projects.project_digest IS 'Digest of the SoftwareProject.';
+COMMENT ON COLUMN projects.digest IS 'Digest of the SoftwareProject.';
 COMMENT ON COLUMN projects.name IS 'Name in the manifest''s metadata; several users may share one.';
 COMMENT ON COLUMN projects.display_name IS 'The name as the source shows it.';
 COMMENT ON COLUMN projects.manifest IS 'The manifest as first seen, canonical JSON.';
@@ -149,7 +149,7 @@ COMMENT ON COLUMN implementations.manifest IS 'The manifest as first seen, canon
 COMMENT ON COLUMN implementations.first_seen_sync IS 'The sync that brought it.';
 
 CREATE TABLE protocols (
-    protocol_digest      VARCHAR NOT NULL,
+    digest               VARCHAR NOT NULL,
     name                 VARCHAR NOT NULL,
     comparability_family VARCHAR NOT NULL,
     harness              VARCHAR NOT NULL,
@@ -159,7 +159,7 @@ CREATE TABLE protocols (
     first_seen_sync      BIGINT NOT NULL
 );
 COMMENT ON TABLE protocols IS 'How it was measured: one BenchmarkProtocol for each harness version.';
-COMMENT ON COLUMN protocols.protocol_digest IS 'Digest of the BenchmarkProtocol.';
+COMMENT ON COLUMN protocols.digest IS 'Digest of the BenchmarkProtocol.';
 COMMENT ON COLUMN protocols.name IS 'Name in the manifest''s metadata.';
 COMMENT ON COLUMN protocols.comparability_family IS 'The family of runs measured this way.';
 COMMENT ON COLUMN protocols.harness IS 'Name of the harness.';
@@ -169,7 +169,7 @@ COMMENT ON COLUMN protocols.manifest IS 'The manifest as first seen, canonical J
 COMMENT ON COLUMN protocols.first_seen_sync IS 'The sync that brought it.';
 
 CREATE TABLE environments (
-    environment_digest VARCHAR NOT NULL,
+    digest             VARCHAR NOT NULL,
     name               VARCHAR NOT NULL,
     vendor             VARCHAR NOT NULL,
     product            VARCHAR NOT NULL,
@@ -178,7 +178,7 @@ CREATE TABLE environments (
     first_seen_sync    BIGINT NOT NULL
 );
 COMMENT ON TABLE environments IS 'Where it was measured: one ExecutionEnvironment for each hardware and software.';
-COMMENT ON COLUMN environments.environment_digest IS 'Digest of the ExecutionEnvironment.';
+COMMENT ON COLUMN environments.digest IS 'Digest of the ExecutionEnvironment.';
 COMMENT ON COLUMN environments.name IS 'Name in the manifest''s metadata.';
 COMMENT ON COLUMN environments.vendor IS 'Maker of the hardware.';
 COMMENT ON COLUMN environments.product IS 'Hardware product, e.g. NVIDIA B200.';

@@ -41,8 +41,8 @@ SELECT e.comparability_family, e.comparison_key,
 FROM eligible e
 JOIN cohort c USING (comparability_family, comparison_key)
 JOIN implementations i USING (implementation_digest)
-JOIN protocols p USING (protocol_digest)
-JOIN environments v USING (environment_digest)
+JOIN protocols p ON p.digest = protocol_digest
+JOIN environments v ON v.digest = environment_digest
 LEFT JOIN names n ON n.source = e.source AND n.external_id = e.external_id
 WINDOW same_cohort AS (PARTITION BY e.comparability_family, e.comparison_key ORDER BY e.primary_value);
 COMMENT ON VIEW leaderboard IS 'The ranked runs of every cohort under policy ranking-v1. Ranks and values mean something only within one comparison_key: never order across keys.';
@@ -72,8 +72,8 @@ SELECT r.comparability_family, r.comparison_key, any_value(r.kernel) AS kernel, 
 FROM runs r
 JOIN operations o USING (operation_digest)
 JOIN workloads w USING (workload_digest)
-JOIN protocols p USING (protocol_digest)
-JOIN environments v USING (environment_digest)
+JOIN protocols p ON p.digest = protocol_digest
+JOIN environments v ON v.digest = environment_digest
 GROUP BY r.comparability_family, r.comparison_key;
 COMMENT ON VIEW cohorts IS 'The groups inside which runs are comparable: one operation, workload, protocol, environment and metric each.';
 COMMENT ON COLUMN cohorts.comparability_family IS 'The partition.';
