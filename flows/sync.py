@@ -1,6 +1,6 @@
 """The steps of a source's sync, in order, free of Prefect. The command runs them directly, a flow as tasks.
 
-    read the index → fetch the kernels, batch by batch → load (parse, map, stage, commit in a copy) → publish
+    read the index → fetch the kernels, batch by batch → load (parse, map, stage, commit in a copy, publish)
 
 Steps hand each other references into the archive, never payloads.
 """

@@ -33,8 +33,6 @@ PUBLIC_NAMES = {
 }
 """Tables that people know by the view over them."""
 
-ORDERED = ("runs", "measurements", "source_metrics")
-
 
 @dataclass(frozen=True, slots=True)
 class KnownListing:
@@ -74,10 +72,10 @@ class Loader:
             self._db.unregister("incoming")
 
     def _check_sync_is_new(self) -> None:
-        newest = first_row(self._db, "SELECT max(sync_id) FROM syncs")
+        newest = first_row(self._db, "SELECT max(sync_id) FROM syncs WHERE source = ?", [self._sync.source])
         if newest and newest[0] is not None and newest[0] >= self._sync.sync_id:
             raise WarehouseError(
-                f"sync {self._sync.sync_id} is not newer than the warehouse's last, {newest[0]}:"
+                f"sync {self._sync.sync_id} is not newer than the warehouse's last of {self._sync.source}, {newest[0]}:"
                 " this archive and this warehouse do not belong together; restore the one that is missing"
             )
 
@@ -165,11 +163,10 @@ class Loader:
         self, archive: Archive, status: str, finished_at: datetime, rejects: Iterable[Reject], drift: Iterable[Drift]
     ) -> None:
         sync, source = self._sync.sync_id, self._sync.source
-        (last,) = first_row(self._db, "SELECT coalesce(max(sync_id), 0) FROM syncs") or (0,)
-        ended = [
-            one for one in archive.syncs() if last < one.sync_id < sync and one.status in ("failed", "interrupted")
-        ]
-        for one in [*ended, self._sync]:
+        there = {row[0] for row in self._db.execute("SELECT sync_id FROM syncs").fetchall()}
+        ended_badly = [one for one in archive.syncs() if one.status in ("failed", "interrupted")]
+        failed = [one for one in ended_badly if one.sync_id not in there]
+        for one in [*failed, self._sync]:
             closed = (status, finished_at) if one.sync_id == sync else (one.status, one.finished_at)
             self._db.execute(
                 "INSERT INTO syncs VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -196,31 +193,15 @@ class Loader:
     def _keep_order(self) -> None:
         """Put a big table back in order once more than a tenth of it was appended since it last was."""
         done = dict(self._db.execute("SELECT table_name, rows_ordered FROM ordered_rows").fetchall())
-        for table in ORDERED:
+        for table, text in sql_files("reorder"):
             (rows,) = first_row(self._db, f"SELECT count(*) FROM {table}") or (0,)
             ordered = done.get(table, 0)
             if rows - ordered <= rows / 10:
                 continue
             if ordered:
-                self._db.execute(_REORDER[table].format(table=table))
+                self._db.execute(text)
             self._db.execute("DELETE FROM ordered_rows WHERE table_name = ?", [table])
             self._db.execute("INSERT INTO ordered_rows VALUES (?, ?)", [table, rows])
-
-
-_BY_RUN = """
-    CREATE OR REPLACE TEMP TABLE reordered AS SELECT m.* FROM {table} m JOIN runs r USING (run_digest)
-    ORDER BY r.comparability_family, r.comparison_key, r.primary_value, r.run_digest;
-    DELETE FROM {table}; INSERT INTO {table} SELECT * FROM reordered ORDER BY rowid; DROP TABLE reordered;
-"""
-_REORDER = {
-    "runs": """
-    CREATE OR REPLACE TEMP TABLE reordered AS SELECT * FROM {table}
-    ORDER BY comparability_family, comparison_key, primary_value, run_digest;
-    DELETE FROM {table}; INSERT INTO {table} SELECT * FROM reordered ORDER BY rowid; DROP TABLE reordered;
-""",
-    "measurements": _BY_RUN,
-    "source_metrics": _BY_RUN,
-}
 
 
 class _Frame:
