@@ -19,17 +19,16 @@ def fail(message: str, code: int = 1) -> NoReturn:
     raise SystemExit(code)
 
 
-def settings_for(home: Path | None, **changes: Any) -> Settings:
+def settings_for(home: Path | None) -> Settings:
     """Load the settings; a wrong one ends the command with its name and value."""
     from pydantic import ValidationError
 
     from flows.settings import load_settings
 
     try:
-        settings = load_settings(home)
+        return load_settings(home)
     except (ValidationError, ValueError) as error:
         fail(f"a setting is wrong: {_problem(error)}", 2)
-    return settings.model_copy(update={name: value for name, value in changes.items() if value is not None})
 
 
 def _problem(error: Exception) -> str:

@@ -22,7 +22,7 @@ from flows.report import Report
 from flows.settings import Settings
 from scrapers.archive import Archive, Offline, SyncRecord
 from scrapers.bounds import Limits
-from scrapers.contract import Entry, Fetch, Index, Part, Reject, Scope, merge_drift
+from scrapers.contract import Entry, Fetch, Findings, Index, Part, Reject, Scope, merge_drift
 from scrapers.errors import SyncFailed
 from scrapers.http import Client, Traffic, paced
 from transforms.bundle import Bundle
@@ -127,7 +127,7 @@ class _SyncRun:
         self._traffic = Traffic()
         self._parts: list[Part] = []
         self._index: Index | None = None
-        self._bundle = Bundle()
+        self._found = Findings()
         self.report = Report(
             self._record.sync_id, policy.slug, "failed", self._record.started_at, base_url=self._base_url,
             resumed=self._record.resumed, dry_run=request.dry_run, synthetic=sample,
@@ -214,13 +214,13 @@ class _SyncRun:
             done = 0
             for bundle in self._bundles(known):
                 loader.add(bundle)
-                self._bundle.rejects += bundle.rejects
-                self._bundle.drift += bundle.drift
+                self._found.rejects += bundle.rejects
+                self._found.drift += bundle.drift
                 done += len(bundle.rows["listings"])
                 self._progress("loading", done, len(self._parts))
                 await asyncio.sleep(0)  # an interrupt is heard here
-            self._bundle.rejects += loader.listed_twice()
-            self._bundle.rejects += self._missing(loader.last_whole_reading())
+            self._found.rejects += loader.listed_twice()
+            self._found.rejects += self._missing(loader.last_whole_reading())
             self._take_stock()
             loaded = loader.finish(
                 self._archive, self.report.status, self._now(), self.report.rejects, self.report.drift
@@ -273,8 +273,8 @@ class _SyncRun:
     def _take_stock(self) -> None:
         """Fill in the report what is known before the commit, its status among it."""
         report, index = self.report, self._index
-        report.rejects = [*(index.rejects if index else ()), *self._bundle.rejects]
-        report.drift = list(merge_drift([*(index.drift if index else ()), *self._bundle.drift]))
+        report.rejects = [*(index.rejects if index else ()), *self._found.rejects]
+        report.drift = list(merge_drift([*(index.drift if index else ()), *self._found.drift]))
         report.discovered = {
             "kernels": len(self._parts),
             "workloads": sum(part.workloads for part in self._parts),

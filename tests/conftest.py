@@ -24,6 +24,8 @@ TESTS = Path(__file__).parent
 REPLAY = TESTS.parent.parent / "shared" / "replay" / "sol-execbench"
 SAMPLE = TESTS.parent / "scrapers" / "sol_execbench" / "sample"
 SOURCE = SOURCES["sol-execbench"]
+KIX = (sys.executable, "-m", "flows.cli")
+"""The command, for a process of its own."""
 
 
 @pytest.fixture(autouse=True)

@@ -39,7 +39,6 @@ DENIED_NAMES = re.compile(
 """What no question needs: functions that read files (DuckDB itself refuses all but the database's own), that would hide
 such a call, or that show paths of the host."""
 
-FORMATS = ("table", "csv", "json", "jsonl", "parquet")
 PLAIN = re.compile(
     r"(?!.*(INTERVAL|HUGEINT|TIME WITH|TIME_TZ|TIME_NS|BIT|UNION|MAP|UUID|BIGNUM|VARINT|GEOMETRY|VARIANT))"
 )

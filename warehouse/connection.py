@@ -71,6 +71,7 @@ class Working:
     def __init__(self, home: Path, memory_limit: str) -> None:
         self.home = home
         self.path = home / WORKING
+        self._spill = home / (WORKING + ".tmp")
         self.discard()
         if published_path(home).exists():
             shutil.copyfile(published_path(home), self.path)
@@ -79,7 +80,7 @@ class Working:
             self.path,
             config={
                 "memory_limit": memory_limit,
-                "temp_directory": str(home / "tmp"),
+                "temp_directory": str(self._spill),
                 "preserve_insertion_order": True,
                 "autoinstall_known_extensions": False,
             },
@@ -104,6 +105,7 @@ class Working:
             self.connection.close()
         for path in (self.path, self.path.with_name(WORKING + ".wal")):
             path.unlink(missing_ok=True)
+        shutil.rmtree(self._spill, ignore_errors=True)
 
 
 @contextmanager

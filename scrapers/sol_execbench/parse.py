@@ -115,12 +115,7 @@ def _kernel_drift(fields: dict[str, Raw], locator: str) -> list[Drift]:
         ("kernel.workloads[].tolerance", tolerances, frozenset(Tolerance.__struct_fields__), frozenset()),
         ("kernel.axes{}", _MAP.decode(fields["axes"]).values(), frozenset(Axis.__struct_fields__), frozenset()),
         ("kernel.inputs{}", _MAP.decode(fields["inputs"]).values(), ARGUMENT_FIELDS, frozenset()),
-        (
-            "kernel.outputs{}",
-            _MAP.decode(fields["outputs"]).values(),
-            frozenset(Argument.__struct_fields__),
-            frozenset(),
-        ),
+        ("kernel.outputs{}", _MAP.decode(fields["outputs"]).values(), ARGUMENT_FIELDS, frozenset()),
     ]
     drift: list[Drift] = []
     for path, items, expected, usual in known:

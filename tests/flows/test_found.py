@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from board_server import BoardServer, Reply
 from click.testing import CliRunner
-from conftest import SAMPLE, run_sync
+from conftest import KIX, SAMPLE, run_sync
 
 from flows.cli import main
 from scrapers.contract import Scope
@@ -27,7 +26,7 @@ def kix(*arguments: str, home: Path) -> tuple[int, str, str]:
 
 
 def ask(home: Path, query: str) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "flows.cli", "sql", query, "--json", "--home", str(home)]
+    command = [*KIX, "sql", query, "--json", "--home", str(home)]
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
@@ -133,7 +132,7 @@ def test_only_a_whole_reading_makes_a_source_fresh(tmp_path: Path) -> None:
 
 def test_an_answer_that_is_read_only_in_part_is_no_failure(sample_home: Path) -> None:
     query = "select * from submissions, range(200)"
-    command = [sys.executable, "-m", "flows.cli", "sql", query, "--format", "csv", "--home", str(sample_home)]
+    command = [*KIX, "sql", query, "--format", "csv", "--home", str(sample_home)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:
         assert asked.stdout is not None
         assert asked.stderr is not None
@@ -145,7 +144,7 @@ def test_an_answer_that_is_read_only_in_part_is_no_failure(sample_home: Path) ->
 
 def test_a_table_that_is_piped_is_whole(sample_home: Path) -> None:
     query = "select run_digest, comparison_key, manifest from runs limit 1"
-    command = [sys.executable, "-m", "flows.cli", "sql", query, "--home", str(sample_home)]
+    command = [*KIX, "sql", query, "--home", str(sample_home)]
     table = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     (row,) = ask(sample_home, query)
     assert all(value in table for value in row.values())

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import duckdb
 import pytest
 from click.testing import CliRunner
-from conftest import Serve, run_sync
+from conftest import KIX, Serve, run_sync
 
 from flows.cli import main
 from scrapers.contract import Scope
@@ -120,9 +119,7 @@ def test_a_killed_sync_changes_nothing_and_the_next_completes(
     before = (tmp_path / "warehouse.duckdb").read_bytes()
     with serve() as base_url:
         command = [
-            sys.executable,
-            "-m",
-            "flows.cli",
+            *KIX,
             "sync",
             "sol-execbench",
             "--base-url",

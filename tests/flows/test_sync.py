@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ import duckdb
 import pytest
 from board_server import BoardServer, Reply
 from click.testing import CliRunner
-from conftest import SAMPLE, run_sync
+from conftest import KIX, SAMPLE, run_sync
 
 from flows.cli import main
 from flows.lock import holding
@@ -195,9 +194,7 @@ def test_sigterm_ends_a_sync_cleanly_and_the_next_goes_on(tmp_path: Path) -> Non
     with BoardServer(SAMPLE) as board:
         board.answer = hold
         command = [
-            sys.executable,
-            "-m",
-            "flows.cli",
+            *KIX,
             "sync",
             "sol-execbench",
             "--base-url",
@@ -223,3 +220,16 @@ def test_sigterm_ends_a_sync_cleanly_and_the_next_goes_on(tmp_path: Path) -> Non
     asked = [request.path for request in board.requests[before:] if not request.path.endswith("robots.txt")]
     held = {path for path in asked if path in had}
     assert len(held) <= 4  # at most the answers on their way when it was stopped
+
+
+def test_what_a_killed_load_left_is_cleared_and_nothing_else(tmp_path: Path) -> None:
+    spilled = tmp_path / "warehouse.working.duckdb.tmp"
+    for folder in (spilled, tmp_path / "tmp"):
+        folder.mkdir()
+        (folder / "file").write_bytes(b"x")
+    (tmp_path / "warehouse.working.duckdb").write_bytes(b"half written")
+    with BoardServer(SAMPLE) as board:
+        assert run_sync(tmp_path, board.base_url, scope=Scope(limit=1)).status == "complete"
+    assert not spilled.exists()
+    assert not (tmp_path / "warehouse.working.duckdb").exists()
+    assert (tmp_path / "tmp" / "file").exists()

@@ -10,7 +10,6 @@ import os
 import shutil
 import socket
 import sqlite3
-import ssl
 import struct
 import subprocess
 import sys
@@ -48,14 +47,6 @@ JSON = {"Content-Type": "application/json"}
 
 
 SYNCS = itertools.count(1)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _certificates_read_once() -> Iterator[None]:
-    """Reading the certificates, which no test here needs, takes longer than most of the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
-        yield
 
 
 @pytest.fixture(scope="module")

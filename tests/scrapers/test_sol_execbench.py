@@ -2,12 +2,10 @@
 
 import asyncio
 import contextlib
-import functools
 import hashlib
 import itertools
 import json
 import sqlite3
-import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,14 +43,6 @@ QUICK = Limits(attempts=2, retry_s=5, wait_max_s=0.02, answer_s=5, read_s=3)
 JSON = {"Content-Type": "application/json"}
 NOW = datetime(2026, 11, 2, 12, 0, 0, tzinfo=UTC)
 SYNCS = itertools.count(1)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _certificates_read_once() -> Iterator[None]:
-    """Reading the certificates, which no test here needs, takes longer than most of the tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
-        yield
 
 
 @pytest.fixture

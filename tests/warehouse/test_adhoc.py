@@ -25,7 +25,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from warehouse.adhoc import EXIT_REFUSED, FORMATS, QueryRefused, answer_query
+from warehouse.adhoc import EXIT_REFUSED, QueryRefused, answer_query
 from warehouse.connection import WarehouseError, published_path
 
 SECRET = "the-secret-of-the-host"
@@ -269,6 +269,9 @@ def test_a_time_beside_a_large_number_is_written_as_ever(place: Place) -> None:
         assert row["newest"].endswith("Z")
         assert datetime.fromisoformat(row["newest"]) == datetime.fromisoformat(row["said"])
         assert row["several"] == [row["newest"]]
+
+
+FORMATS = ("table", "csv", "json", "jsonl", "parquet")
 
 
 @pytest.mark.parametrize("form", FORMATS)
