@@ -47,7 +47,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "operation_digest": TEXT, "workload_digest": TEXT, "implementation_digest": TEXT, "protocol_digest": TEXT,
         "environment_digest": TEXT, "status": TEXT, "primary_metric": TEXT, "primary_statistic": TEXT,
         "primary_unit": TEXT, "primary_value": REAL, "observed_at": MOMENT, "evidence": TEXT, "profile": TEXT,
-        "manifest": TEXT,
+        "manifest": TEXT, "primary_low": REAL, "primary_high": REAL,
     },
     "measurements": {
         "comparability_family": TEXT, "run_digest": TEXT, "metric": TEXT, "statistic": TEXT, "unit": TEXT,

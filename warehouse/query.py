@@ -109,7 +109,7 @@ def boards(db: duckdb.DuckDBPyConnection, kernel: str) -> list[Board]:
             [cohort["comparability_family"], cohort["comparison_key"]],
         ))  # fmt: skip
         unranked = db.execute(
-            "SELECT reason, count(*) FROM runs JOIN ineligible USING (run_digest) WHERE comparison_key = ?"
+            "SELECT reason, count(*) FROM eligibility WHERE comparison_key = ?"
             " GROUP BY reason ORDER BY reason",
             [cohort["comparison_key"]],
         ).fetchall()

@@ -135,7 +135,7 @@ def test_a_killed_sync_changes_nothing_and_the_next_completes(
         assert len(rows(tmp_path, "FROM syncs")) == (2 if changed else 1)
         report = run_sync(tmp_path, base_url)
     assert report.status == "complete"
-    current = "SELECT r.external_id, r.run_digest FROM runs r ANTI JOIN ineligible USING (run_digest)"
+    current = "SELECT r.external_id, r.run_digest FROM runs r ANTI JOIN eligibility USING (run_digest)"
     assert sorted(rows(tmp_path, current)) == sorted(
         (row["submission_id"], row["run_digest"]) for row in expected("expected.csv")
     )

@@ -85,7 +85,8 @@ class Story:
         return run_sync(self.home, self.board.base_url, scope=scope, **options)
 
     def evidence(self) -> Evidence:
-        tables = self.ask("SELECT table_name FROM duckdb_tables() WHERE NOT internal AND table_name <> 'ordered_rows'")
+        derived = "('ordered_rows', 'record_events')"
+        tables = self.ask(f"SELECT table_name FROM duckdb_tables() WHERE NOT internal AND table_name NOT IN {derived}")
         return {table: Counter(self.ask(f"SELECT hash(one) FROM {table} one")) for (table,) in tables}
 
     def ask(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -230,7 +231,7 @@ def test_an_edited_latency_supersedes_and_the_edit_taken_back_reinstates(story: 
     slower = [one | {"latency_ms": edited} if one["id"] == number else one for one in ranked(listed(SOFTMAX))]
     assert story.board_of(SOFTMAX) == as_board(sorted(slower, key=lambda one: one["latency_ms"]))
     assert [row[0] for row in story.board_of(SOFTMAX)[:2]] == [str(SECOND["id"]), str(number)]
-    assert story.ask("SELECT reason FROM ineligible WHERE run_digest = ?", old) == [("SUPERSEDED",)]
+    assert story.ask("SELECT reason FROM eligibility WHERE run_digest = ?", old) == [("SUPERSEDED",)]
     assert story.versions(SECOND["id"]) == [(1, 1, 2)]
     assert story.ask("SELECT value FROM measurements WHERE run_digest IN (?, ?) ORDER BY value", old, new) == [
         (float(nanoseconds(was)),), (float(nanoseconds(edited)),),
@@ -298,7 +299,7 @@ def test_a_disqualified_leader_is_retracted_with_the_sources_reason(story: Story
     story.sync(kernels=(SOFTMAX,))
     assert story.events() == [(run, "retracted", 2, None)]
     assert story.reason(run, 2) == "returns a stored output"
-    assert story.ask("SELECT reason FROM ineligible WHERE run_digest = ?", run) == [("RETRACTED",)]
+    assert story.ask("SELECT reason FROM eligibility WHERE run_digest = ?", run) == [("RETRACTED",)]
     assert story.board_of(SOFTMAX) == as_board(ranked(listed(SOFTMAX))[1:])
     assert story.versions(number) == [(1, 1, 1), (2, 2, 2)]
     assert story.runs(number) == [run]

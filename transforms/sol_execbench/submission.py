@@ -104,7 +104,7 @@ class SubmissionMapper:
             "runs", run.digest, str(submission.id), self._name, FAMILY, setting.comparison_key,
             kernel.operation_digest, kernel.suite.digest, implementation.digest, setting.protocol_digest,
             setting.environment_digest, "passed", *PRIMARY, float(latency_ns), _to_ms(observed), "reported",
-            "source-native", run.text,
+            "source-native", run.text, None, None,
         )  # fmt: skip
         self._bundle.add("measurements", FAMILY, run.digest, *PRIMARY, float(latency_ns))
         for name, value in metrics.items():

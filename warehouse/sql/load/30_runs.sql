@@ -3,7 +3,7 @@ INSERT INTO runs
 SELECT r.comparability_family, r.comparison_key, r.run_digest, getvariable('source'), r.external_id, r.kernel,
     r.operation_digest, r.workload_digest, r.implementation_digest, r.protocol_digest, r.environment_digest, r.status,
     r.primary_metric, r.primary_statistic, r.primary_unit, r.primary_value, r.observed_at, r.evidence, r.profile,
-    r.manifest, getvariable('sync_id')
+    r.manifest, getvariable('sync_id'), r.primary_low, r.primary_high
 FROM stage_runs r
 SEMI JOIN (SELECT run_digest FROM submission_runs WHERE first_seen_sync = getvariable('sync_id')) USING (run_digest)
 ANTI JOIN runs USING (run_digest)

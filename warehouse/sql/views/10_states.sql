@@ -33,10 +33,14 @@ COMMENT ON COLUMN operations.tags IS 'The source''s tags, the latest known: subs
 COMMENT ON COLUMN operations.manifest IS 'The manifest as first seen, canonical JSON.';
 COMMENT ON COLUMN operations.first_seen_sync IS 'The sync that brought it.';
 
-CREATE OR REPLACE VIEW run_states AS
+CREATE OR REPLACE MACRO run_states_as_of(until_sync) AS TABLE
 SELECT run_digest, event, reason, "at", sync_id, by_run_digest
 FROM lifecycle
+WHERE sync_id <= until_sync
 QUALIFY row_number() OVER (PARTITION BY run_digest ORDER BY sync_id DESC) = 1;
+COMMENT ON MACRO TABLE run_states_as_of IS 'The view run_states as it was after a sync.';
+
+CREATE OR REPLACE VIEW run_states AS FROM run_states_as_of(9223372036854775807);
 COMMENT ON VIEW run_states IS 'The latest event of each run that had one; a run without is as it was published.';
 COMMENT ON COLUMN run_states.run_digest IS 'The run.';
 COMMENT ON COLUMN run_states.event IS 'superseded, retracted, withdrawn or reinstated.';
