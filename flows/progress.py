@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from flows.sync import Progress, silent
+from flows.loading import Progress, silent
 
 
 @contextmanager

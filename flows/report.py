@@ -8,6 +8,7 @@ from typing import Any
 
 from scrapers.contract import Drift, Reject
 from transforms.names import printable
+from transforms.units import format_latency
 
 EXIT_CODES = {"complete": 0, "partial": 3, "failed": 1}
 SHOWN = 20
@@ -42,6 +43,7 @@ class Report:
     rejects: list[Reject] = field(default_factory=list)
     drift: list[Drift] = field(default_factory=list)
     reviews: list[dict[str, str]] = field(default_factory=list)
+    records: list[dict[str, Any]] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
     warehouse: str = ""
     error: str | None = None
@@ -73,6 +75,10 @@ class Report:
             f" submissions with {self.requests:,} requests ({self.not_modified:,} unchanged). New: {what}."
         )
 
+    def record_lines(self) -> list[str]:
+        """Say which records changed hands, a line each; a board that had no leader before is no news of that kind."""
+        return [record_words(one) for one in self.records if one["previous_run_digest"] is not None]
+
     def markdown(self) -> str:
         """Render the report for people, as markdown. Upstream text stands only in code spans."""
         lines = [f"# Sync {self.sync_id} of {self.source}: {self.status}", "", _code_free(self.sentence()), ""]
@@ -84,6 +90,7 @@ class Report:
                 if count
             ]
             lines.append("")
+        lines += _section("New records", [_code(line) for line in self.record_lines()])
         lines += _section("Could not be used", [f"{_code(one.locator)}: {_code(one.reason)}" for one in self.rejects])
         lines += _section("Incomplete listings", [_code(locator) for locator in self.incomplete])
         lines += _section(
@@ -94,6 +101,23 @@ class Report:
 
 
 NEWS = ("operations", "runs", "submissions", "lifecycle", "metadata_versions", "submission_renames", "reviews")
+
+
+def record_words(record: dict[str, Any]) -> str:
+    """Say in words who leads a cohort now and who did before; values in the unit of the cohort."""
+    board = f"{record['kernel']} ({record['product']}, stack {record['stack_version']})"
+    before = f"{_value(record['previous_value'], record['primary_unit'])} by {record['previous_project']}"
+    if record["run_digest"] is None:
+        return f"{board}: nobody leads any more, was {before} ({record['cause']})"
+    now = f"{_value(record['primary_value'], record['primary_unit'])} by {record['project']}"
+    who = f"{record['source']}:{record['external_id']}"
+    return f"{board}: {now} ({who}, {record['cause'].replace('_', ' ')}), was {before}"
+
+
+def _value(value: float | None, unit: str) -> str:
+    if value is None:
+        return "none"
+    return format_latency(value) if unit == "ns" else f"{value:g} {unit}"
 
 
 def _section(title: str, items: list[str]) -> list[str]:

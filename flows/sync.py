@@ -8,32 +8,30 @@ Steps hand each other references into the archive, never payloads.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Protocol, TypeVar
 
 import flows.sample
+from flows.loading import Outcome, Progress, load, silent
 from flows.lock import holding
 from flows.registry import Source
 from flows.report import Report
 from flows.settings import Settings
 from scrapers.archive import Archive, Offline, SyncRecord
 from scrapers.bounds import Limits
-from scrapers.contract import Entry, Fetch, Findings, Index, Part, Reject, Scope, merge_drift
+from scrapers.contract import Entry, Fetch, Index, Part, Reading, Scope
 from scrapers.errors import SyncFailed
 from scrapers.http import Client, Traffic, paced
-from transforms.bundle import Bundle
 from warehouse.connection import WarehouseError, Working, in_words, published_path
-from warehouse.load import KnownListing, Loaded, Loader
+from warehouse.load import Loaded
 from warehouse.query import synced_as
 
 BATCH = 50
 """Kernels a step fetches: large enough that a step's own cost does not count, small enough to be retried."""
-
-STAGE_ROWS = 20_000
 
 Result = TypeVar("Result")
 
@@ -43,14 +41,6 @@ class Step(Protocol):
 
     def __call__(self, name: str, work: Callable[[], Awaitable[Result]], *, retries: int = 0) -> Awaitable[Result]:
         """Run `work` and return what it returns."""
-        ...
-
-
-class Progress(Protocol):
-    """Is told how far a sync is."""
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Take note: `done` of `total` in this stage."""
         ...
 
 
@@ -67,10 +57,6 @@ class Request:
 async def directly(name: str, work: Callable[[], Awaitable[Result]], *, retries: int = 0) -> Result:  # noqa: ARG001  a step's face
     """Run a step as it is: the client retries what is worth retrying."""
     return await work()
-
-
-def silent(stage: str, done: int, total: int) -> None:
-    """Show no progress."""
 
 
 async def sync(
@@ -127,7 +113,6 @@ class _SyncRun:
         self._traffic = Traffic()
         self._parts: list[Part] = []
         self._index: Index | None = None
-        self._found = Findings()
         self.report = Report(
             self._record.sync_id, policy.slug, "failed", self._record.started_at, base_url=self._base_url,
             resumed=self._record.resumed, dry_run=request.dry_run, synthetic=sample,
@@ -142,7 +127,7 @@ class _SyncRun:
         if published is None:
             return record
         # It was killed between publishing and writing so down.
-        self._archive.close_sync(record.sync_id, published, self._now(), {})
+        self._archive.close_sync(record.sync_id, *published, {})
         return self._archive.open_sync(*arguments)
 
     async def run(self, step: Step) -> None:
@@ -202,101 +187,54 @@ class _SyncRun:
         return [task.result() for task in tasks]
 
     async def _load_and_publish(self) -> Loaded:
-        self._archive.checkpoint()
         with in_words(self._settings.home):
             return await self._load()
 
     async def _load(self) -> Loaded:
+        if self._index is None:
+            raise SyncFailed("nothing was read")
+        reading = Reading(self._request.scope, self._index, tuple(self._parts))
+        self._archive.keep_reading(self._record.sync_id, reading)
+        self._archive.checkpoint()
         working = Working(self._settings.home, self._settings.memory_limit)
         try:
-            loader = Loader(working.connection, self._record)
-            known = loader.known_listings()
-            done = 0
-            for bundle in self._bundles(known):
-                loader.add(bundle)
-                self._found.rejects += bundle.rejects
-                self._found.drift += bundle.drift
-                done += len(bundle.rows["listings"])
-                self._progress("loading", done, len(self._parts))
-                await asyncio.sleep(0)  # an interrupt is heard here
-            self._found.rejects += loader.listed_twice()
-            self._found.rejects += self._missing(loader.last_whole_reading())
-            self._take_stock()
-            loaded = loader.finish(
-                self._archive, self.report.status, self._now(), self.report.rejects, self.report.drift
-            )
-            self.report.inserted, self.report.unchanged = loaded.inserted, loaded.unchanged
-            self.report.reviews = loaded.reviews
-            self.report.incomplete = [part.locator for part in self._parts if part.key in loaded.incomplete]
+            outcome = await load(
+                self._source, self._record, reading, self._archive, working.connection,
+                finished_at=self._finish, progress=self._progress,
+            )  # fmt: skip
+            self._fill(outcome)
             if not self._request.dry_run:
                 working.publish()
         finally:
             working.discard()
-        return loaded
+        return outcome.loaded
 
-    def _bundles(self, known: dict[str, KnownListing]) -> Iterator[Bundle]:
-        bundle = Bundle()
-        for part in self._parts:
-            bundle.extend(self._bundle_of(part, known.get(part.key)))
-            if len(bundle) >= STAGE_ROWS:
-                yield bundle
-                bundle = Bundle()
-        yield bundle
+    def _finish(self) -> datetime:
+        self.report.finished_at = self._now()
+        return self.report.finished_at
 
-    def _bundle_of(self, part: Part, before: KnownListing | None) -> Bundle:
-        if before is not None and before.listed and not part.listed and part.complete and part.stated != 0:
-            # Zero after non-zero is believed only where the index says zero too.
-            reason = f"the listing is empty and held {before.listed} before: to be looked at, nothing is withdrawn"
-            part = replace(part, complete=False, rejects=(*part.rejects, Reject(part.locator, part.key, reason)))
-        if before is not None and before.clean and _same(part, before):
-            # The same bytes as last time, all of them used: there is nothing to parse.
-            bundle, entries_sync = Bundle(), before.entries_sync
-        else:
-            bundle = self._source.transform(part, self._source.parse(part, self._archive.body))
-            entries_sync = None
-        bundle.rejects[:0] = part.rejects
-        bundle.drift[:0] = part.drift
-        clean = not bundle.rejects and not bundle.drift
-        bundle.add(
-            "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
-        )
-        return bundle
-
-    def _missing(self, before: frozenset[str]) -> list[Reject]:
-        """Kernels of the last whole sync that are no longer listed: told once, and nothing is withdrawn for them."""
-        if not self._request.scope.whole:
-            return []
-        gone = sorted(before - {part.key for part in self._parts})
-        reason = f"{len(gone)} of {len(before)} kernels are no longer on the kernel list: to be looked at"
-        return [Reject(f"{self._base_url}/kernels", ", ".join(gone), reason)] if gone else []
-
-    def _take_stock(self) -> None:
-        """Fill in the report what is known before the commit, its status among it."""
-        report, index = self.report, self._index
-        report.rejects = [*(index.rejects if index else ()), *self._found.rejects]
-        report.drift = list(merge_drift([*(index.drift if index else ()), *self._found.drift]))
+    def _fill(self, outcome: Outcome) -> None:
+        """Fill in the report what the load came to."""
+        report, loaded = self.report, outcome.loaded
+        report.status, report.rejects, report.drift = outcome.status, outcome.rejects, outcome.drift
+        report.inserted, report.unchanged, report.reviews = loaded.inserted, loaded.unchanged, loaded.reviews
+        report.records = loaded.records
+        report.incomplete = [part.locator for part in self._parts if part.key in loaded.incomplete]
         report.discovered = {
             "kernels": len(self._parts),
             "workloads": sum(part.workloads for part in self._parts),
             "submissions": sum(part.listed for part in self._parts),
         }
-        # Whatever makes a listing incomplete is a reject too.
-        report.status = "partial" if report.rejects else "complete"
 
     def close(self) -> None:
         """Complete the report and write down in the archive how the sync ended."""
         report = self.report
-        report.finished_at = self._now()
+        if report.status == "failed" or report.finished_at is None:
+            report.finished_at = self._now()
         traffic = self._traffic
         report.requests, report.not_modified, report.bytes = traffic.requests, traffic.not_modified, traffic.bytes
         ended = "dry-run" if report.dry_run and report.status != "failed" else report.status
         self._archive.close_sync(report.sync_id, ended, report.finished_at, report.as_dict())
-
-
-def _same(part: Part, before: KnownListing) -> bool:
-    return (part.complete, part.listing_digest, part.definition) == (
-        before.complete, before.body_digest, before.definition_digest,
-    )  # fmt: skip
 
 
 def user_agent(settings: Settings) -> str:

@@ -17,12 +17,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import zstandard
 
-from scrapers.contract import Capture, Scope
+from scrapers.contract import Capture, Reading, Scope
 from scrapers.errors import ArchiveDamaged, GiveUp, SyncFailed
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x6B697861
 RESUME_WITHIN = timedelta(hours=1)
 
@@ -68,6 +69,31 @@ class FetchRecord:
     error: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a person decided on a review: `accept` or `hold`. `after_sync` is the latest sync at that time."""
+
+    verdict_id: int
+    subject: str
+    verdict: str
+    reason: str
+    by_name: str
+    decided_at: datetime
+    after_sync: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A person's note on a run: `note` or `reproduction`."""
+
+    note_id: int
+    run_digest: str
+    kind: str
+    note: str
+    by_name: str
+    written_at: datetime
+
+
 class Archive:
     """Opens (and makes) the archive at `path`. Use as a context manager. One writer at a time."""
 
@@ -104,7 +130,7 @@ class Archive:
             return
         self._run("PRAGMA journal_mode = WAL")
         self._run("PRAGMA synchronous = NORMAL")
-        if version == 0:
+        if version < SCHEMA_VERSION:
             self._db.executescript(
                 "BEGIN IMMEDIATE;" + files(__package__).joinpath("archive.sql").read_text() + "COMMIT;"
             )
@@ -170,6 +196,54 @@ class Archive:
             started, finished = _moment(started_at), _moment(finished_at) if finished_at else None
             yield SyncRecord(sync_id, slug, base_url, scope, started, finished, status, version)
 
+    def newest_sync(self) -> int:
+        """Return the number of the latest sync, 0 when there was none."""
+        (newest,) = self._run("SELECT coalesce(max(sync_id), 0) FROM syncs").fetchone()
+        return int(newest)
+
+    def keep_reading(self, sync_id: int, reading: Reading) -> None:
+        """Keep what a sync concluded from the answers it got. A sync that is resumed concludes anew."""
+        packed = self._pack.compress(msgspec.json.encode(reading))
+        self._run("INSERT OR REPLACE INTO readings VALUES (?, ?)", (sync_id, packed))
+
+    def reading(self, sync_id: int) -> Reading:
+        """Return what a sync concluded. Raises `ArchiveDamaged` when it is not there or unreadable."""
+        row = self._run("SELECT zstd FROM readings WHERE sync_id = ?", (sync_id,)).fetchone()
+        if row is None:
+            raise ArchiveDamaged(f"the archive {self.path} lacks what sync {sync_id} concluded; restore the archive")
+        try:
+            return msgspec.json.decode(self._unpack.decompress(row[0]), type=Reading)
+        except (zstandard.ZstdError, msgspec.DecodeError) as error:
+            raise ArchiveDamaged(f"the reading of sync {sync_id} in {self.path} is damaged: {error}") from error
+
+    # -- what people said
+
+    def add_verdict(self, subject: str, verdict: str, reason: str, by_name: str, now: datetime) -> None:
+        """Add a person's verdict on the review of `subject`."""
+        self._run(
+            "INSERT INTO verdicts (subject, verdict, reason, by_name, decided_at, after_sync) VALUES (?, ?, ?, ?, ?, ?)",
+            (subject, verdict, reason, by_name, now.isoformat(), self.newest_sync()),
+        )
+
+    def verdicts(self) -> list[Verdict]:
+        """List all verdicts in order."""
+        rows = self._run(
+            "SELECT verdict_id, subject, verdict, reason, by_name, decided_at, after_sync FROM verdicts ORDER BY 1"
+        ).fetchall()
+        return [Verdict(*row[:5], _moment(row[5]), row[6]) for row in rows]
+
+    def add_note(self, run_digest: str, kind: str, note: str, by_name: str, now: datetime) -> None:
+        """Add a person's note on a run."""
+        self._run(
+            "INSERT INTO notes (run_digest, kind, note, by_name, written_at) VALUES (?, ?, ?, ?, ?)",
+            (run_digest, kind, note, by_name, now.isoformat()),
+        )
+
+    def notes(self) -> list[Note]:
+        """List all notes in order."""
+        rows = self._run("SELECT note_id, run_digest, kind, note, by_name, written_at FROM notes ORDER BY 1").fetchall()
+        return [Note(*row[:5], _moment(row[5])) for row in rows]
+
     # -- bodies and fetches
 
     def store(self, body: bytes) -> str:
@@ -178,6 +252,10 @@ class Archive:
         if not self.holds(digest):
             self._run("INSERT INTO bodies VALUES (?, ?, ?)", (digest, len(body), self._pack.compress(body)))
         return digest
+
+    def bodies(self) -> list[str]:
+        """List the digest of every body that is there, without checking it."""
+        return [digest for (digest,) in self._run("SELECT body_digest FROM bodies ORDER BY body_digest").fetchall()]
 
     def holds(self, digest: str) -> bool:
         """Whether the body is there."""

@@ -138,6 +138,18 @@ class Part:
         return "sha256:" + hashlib.sha256("\n".join(self.pages).encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one sync concluded from the answers it got: what it was asked for, the index, and each part.
+
+    Together with the bodies in the archive it is all that a load needs, so a sync can be loaded again years later.
+    """
+
+    scope: Scope
+    index: Index
+    parts: tuple[Part, ...]
+
+
 @dataclass(slots=True)
 class Findings:
     """Rejects and drift gathered along the way."""

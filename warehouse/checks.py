@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import duckdb
@@ -24,11 +25,17 @@ class Failure:
         return f"{self.check.replace('_', ' ')}: {self.count} broken ({shown})"
 
 
+def checks() -> Iterator[tuple[str, Callable[[duckdb.DuckDBPyConnection], list[tuple[str, str]]]]]:
+    """Yield the name of every check and a function that finds the (subject, detail) that break it."""
+    for name, text in sql_files("checks"):
+        yield name, lambda connection, text=text: connection.execute(text).fetchall()  # type: ignore[misc]
+
+
 def run_checks(connection: duckdb.DuckDBPyConnection) -> list[Failure]:
     """Run every check and return those that do not hold."""
     failures = []
-    for name, text in sql_files("checks"):
-        rows = connection.execute(text).fetchall()
+    for name, find in checks():
+        rows = find(connection)
         if rows:
             failures.append(Failure(name, len(rows), tuple(rows[:SHOWN])))
     return failures

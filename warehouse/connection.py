@@ -65,15 +65,15 @@ class Working:
     """A private copy of the published state, loaded into and then published or thrown away.
 
     Whoever holds one must hold the home's lock. `memory_limit` bounds DuckDB's memory (e.g. `1GB`); what does not fit
-    goes to a temporary folder in the home.
+    goes to a temporary folder in the home. A `fresh` one begins empty instead.
     """
 
-    def __init__(self, home: Path, memory_limit: str) -> None:
+    def __init__(self, home: Path, memory_limit: str, *, fresh: bool = False) -> None:
         self.home = home
         self.path = home / WORKING
         self._spill = home / (WORKING + ".tmp")
         self.discard()
-        if published_path(home).exists():
+        if published_path(home).exists() and not fresh:
             shutil.copyfile(published_path(home), self.path)
             self.path.chmod(0o644)
         self.connection = duckdb.connect(

@@ -8,7 +8,10 @@ import duckdb
 
 from warehouse.connection import WarehouseError, first_row
 
-FAMILY_VIEWS = ("runs", "measurements", "source_metrics", "leaderboard", "cohorts")
+FAMILY_VIEWS = (
+    "runs", "measurements", "source_metrics", "leaderboard", "eligibility", "cohorts", "record_events", "records",
+    "progress", "submitters",
+)  # fmt: skip
 
 
 def sql_files(folder: str) -> list[tuple[str, str]]:
@@ -51,32 +54,33 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def add_family_schemas(connection: duckdb.DuckDBPyConnection) -> None:
-    """Give each comparability family that has none a schema of its name, with the family's rows alone."""
-    families = connection.execute(
-        "SELECT DISTINCT comparability_family FROM protocols WHERE comparability_family NOT IN"
-        " (SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database())"
+    """Give each comparability family a schema of its name, with the family's rows alone, over today's views."""
+    families = connection.execute("SELECT DISTINCT comparability_family FROM protocols ORDER BY 1").fetchall()
+    columns = connection.execute(
+        "SELECT table_name, column_name, coalesce(comment, '') FROM duckdb_columns()"
+        " WHERE schema_name = 'main' AND database_name = current_database()"
     ).fetchall()
     for (family,) in families:
-        _add_family_schema(connection, family)
+        schema = quoted(family)
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        for view in FAMILY_VIEWS:
+            comments = [(column, comment) for table, column, comment in columns if table == view]
+            connection.execute(_family_view(family, view, comments))
 
 
-def _add_family_schema(connection: duckdb.DuckDBPyConnection, family: str) -> None:
-    schema, literal = quoted(family), "'" + family.replace("'", "''") + "'"
-    connection.execute(f"CREATE SCHEMA {schema}")
-    for view in FAMILY_VIEWS:
-        connection.execute(
-            f"CREATE VIEW {schema}.{view} AS SELECT * FROM main.{view} WHERE comparability_family = {literal}"
-        )
-        rows = connection.execute(
-            "SELECT column_name, comment FROM duckdb_columns()"
-            " WHERE schema_name = 'main' AND database_name = current_database() AND table_name = ?",
-            [view],
-        ).fetchall()
-        text = f"The rows of main.{view} that belong to the family {family}."
-        connection.execute(f"COMMENT ON VIEW {schema}.{view} IS '{text}'")
-        for column, comment in rows:
-            escaped = (comment or "").replace("'", "''")
-            connection.execute(f"COMMENT ON COLUMN {schema}.{view}.{quoted(column)} IS '{escaped}'")
+def _family_view(family: str, view: str, comments: list[tuple[str, str]]) -> str:
+    name = f"{quoted(family)}.{view}"
+    statements = [
+        f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM main.{view} WHERE comparability_family = {literal(family)}",
+        f"COMMENT ON VIEW {name} IS {literal(f'The rows of main.{view} that belong to the family {family}.')}",
+        *(f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(comment)}" for column, comment in comments),
+    ]
+    return ";\n".join(statements)
+
+
+def literal(text: str) -> str:
+    """Return an SQL string, quoted."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def quoted(identifier: str) -> str:

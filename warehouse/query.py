@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,13 @@ class Board:
     unranked: dict[str, int]
 
 
-def synced_as(home: Path, sync_id: int) -> str | None:
-    """Return the status with which a sync is in the published warehouse, None when it is not."""
+def synced_as(home: Path, sync_id: int) -> tuple[str, datetime] | None:
+    """Return how and when a sync ended that is in the published warehouse, None for one that is not there."""
     if not published_path(home).exists():
         return None
     with reading(home) as db:
-        row = first_row(db, "SELECT status FROM syncs WHERE sync_id = ?", [sync_id])
-    return str(row[0]) if row else None
+        row = first_row(db, "SELECT status, finished_at FROM syncs WHERE sync_id = ?", [sync_id])
+    return (str(row[0]), row[1]) if row else None
 
 
 def find_run(db: duckdb.DuckDBPyConnection, name: str) -> str:

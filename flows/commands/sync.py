@@ -137,7 +137,11 @@ def _lines(report: Report) -> list[str]:
         lines.append(f"  incomplete: {len(report.incomplete)} listings; nothing is marked as withdrawn for them")
     lines += [f"  drift: {one.path}: {one.change} ({one.count} times)" for one in report.drift[:10]]
     if report.reviews:
-        lines.append(f"  held for review: {len(report.reviews)} (in the table reviews)")
+        lines.append(f"  held for review: {len(report.reviews)} (see `kix review list`)")
+    taken = report.record_lines()
+    lines += [f"  record: {line}" for line in taken[:10]]
+    if len(taken) > 10:
+        lines.append(f"  … and {len(taken) - 10} more records; `kix records --since` lists them")
     if report.status != "failed" and not report.dry_run:
         lines.append(f"  warehouse: {report.warehouse}" + (" (synthetic sample)" if report.synthetic else ""))
     if report.synthetic:

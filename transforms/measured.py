@@ -1,0 +1,36 @@
+"""What a run measured, read off its manifest."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+_CENTRES = ("median", "mean")
+
+
+class Measurement(NamedTuple):
+    """A figure: what, which statistic of it, in which unit, how much."""
+
+    metric: str
+    statistic: str
+    unit: str
+    value: float
+
+
+def measurements(spec: dict[str, Any]) -> list[Measurement]:
+    """Return what a BenchmarkRun's spec states, the primary measurement first; empty when it states nothing.
+
+    The primary one is the timing's central value that `primaryStatistic` names (mean or median; the other one where
+    that is absent), else the first of `measurements`. Timings are nanoseconds.
+    """
+    stated = [
+        Measurement(one["metric"], one["statistic"], one["unit"], float(one["value"]))
+        for one in spec.get("measurements", ())
+    ]
+    timing = spec.get("timing")
+    if timing is None:
+        return stated
+    latency = timing["latencyNs"]
+    named = timing["primaryStatistic"]
+    first = named if named in latency and named in _CENTRES else next(one for one in _CENTRES if one in latency)
+    others = [name for name, value in latency.items() if name != first and not isinstance(value, list)]
+    return [Measurement("latency", name, "ns", float(latency[name])) for name in (first, *others)] + stated

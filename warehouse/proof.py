@@ -1,0 +1,202 @@
+"""The warehouse proves itself: every digest and key recomputed from the stored manifests, every published figure held
+against the source's digits, and every row against what the archive gives.
+
+Each proof yields (subject, detail) for what does not hold, as the SQL checks do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from scrapers.archive import Archive
+from scrapers.errors import ArchiveDamaged
+from transforms.identity import IdentityError, comparison_key, correctness_digest
+from transforms.manifests import ManifestError, parse
+from transforms.measured import measurements
+from transforms.units import UnitError, format_instant_ms, json_number, ms_to_ns
+from warehouse.connection import Connection
+from warehouse.migrations import literal, quoted
+
+Broken = Iterator[tuple[str, str]]
+
+MANIFESTS = (
+    ("operation_specs", "operation_digest", "'OperationSpec'"),
+    ("workloads", "workload_digest", "kind"),
+    ("projects", "digest", "'SoftwareProject'"),
+    ("implementations", "implementation_digest", "'ImplementationRevision'"),
+    ("protocols", "digest", "'BenchmarkProtocol'"),
+    ("environments", "digest", "'ExecutionEnvironment'"),
+    ("runs", "run_digest", "'BenchmarkRun'"),
+)
+REFERENCES = {
+    "implementationDigest": "implementation_digest",
+    "workloadDigest": "workload_digest",
+    "protocolDigest": "protocol_digest",
+    "environmentDigest": "environment_digest",
+}
+NOT_COMPARED = frozenset({"ordered_rows", "schema_migrations"})
+"""How the file is kept, not what it says."""
+
+CHUNK_ROWS = 5_000
+SHOWN = 3
+
+
+def digests(db: Connection) -> Broken:
+    """Recompute the digest of every manifest of every kind; one that is no valid manifest is broken too."""
+    for table, digest, kind in MANIFESTS:
+        for stated, wanted, text in _rows(db, f"SELECT {digest}, {kind}, manifest::VARCHAR FROM {table}"):
+            try:
+                made = parse(text)
+            except ManifestError as error:
+                yield table, f"{stated}: {error}"
+                continue
+            if (made.digest, made.kind) != (stated, wanted):
+                yield table, f"{stated}: its manifest is the {made.kind} {made.digest}"
+
+
+def run_columns(db: Connection) -> Broken:
+    """Hold every column of `runs`, `measurements` and `source_metrics` against the run's manifest, keys included."""
+    correct = _correctness(db)
+    query = """
+        SELECT r.* EXCLUDE (manifest), r.manifest::VARCHAR AS manifest,
+            (SELECT list((metric, statistic, unit, value)) FROM measurements m WHERE m.run_digest = r.run_digest) AS figures,
+            (SELECT list((metric, value)) FROM source_metrics s WHERE s.run_digest = r.run_digest) AS native
+        FROM runs r
+    """
+    names = [column[0] for column in db.execute(f"{query} LIMIT 0").description or ()]
+    for values in _rows(db, query):
+        row = dict(zip(names, values, strict=True))
+        try:
+            problem = _run_problem(row, parse(row["manifest"]).spec, correct)
+        except (ManifestError, IdentityError):
+            continue  # told by `digests`
+        if problem:
+            yield "runs", f"{row['run_digest']} ({row['source']}:{row['external_id']}): {problem}"
+
+
+def _correctness(db: Connection) -> dict[str, tuple[str, str]]:
+    """Map each workload to its operation and the digest of its correctness."""
+    result = {}
+    for digest, text in _rows(db, "SELECT workload_digest, manifest::VARCHAR FROM workloads"):
+        try:
+            spec = parse(text).spec
+        except ManifestError:
+            continue
+        result[digest] = (spec["operationSpecDigest"], correctness_digest(spec["correctness"]))
+    return result
+
+
+def _run_problem(row: dict[str, Any], spec: dict[str, Any], correct: dict[str, tuple[str, str]]) -> str | None:
+    for field, column in REFERENCES.items():
+        if row[column] != spec[field]:
+            return f"{column} is {row[column]}, its manifest says {spec[field]}"
+    native = spec.get("sourceNative", {})
+    stated = measurements(spec)
+    first = stated[0] if stated else (None, None, None, None)
+    operation, correctness = correct.get(row["workload_digest"], ("", ""))
+    interval = spec.get("timing", {}).get("latencyNs", {}).get("confidence95", [None, None])
+    wanted = {
+        "status": spec["status"],
+        "observed_at": spec["observedAt"],
+        "external_id": native.get("externalId", row["external_id"]),
+        "profile": "source-native" if native else "strict",
+        "operation_digest": operation,
+        "primary": tuple(first),
+        "interval": tuple(interval),
+        "measurements": sorted(stated),
+        "source_metrics": sorted((name, float(value)) for name, value in native.get("metrics", {}).items()),
+        "comparison_key": comparison_key(
+            operation=operation, workload=row["workload_digest"], protocol=row["protocol_digest"],
+            environment=row["environment_digest"], correctness=correctness,
+            metric=":".join(first[:3]) if stated else "none",  # type: ignore[arg-type]
+        ),
+    }  # fmt: skip
+    found = row | {
+        "observed_at": format_instant_ms(row["observed_at"]),
+        "primary": tuple(row[f"primary_{part}"] for part in ("metric", "statistic", "unit", "value")),
+        "interval": (row["primary_low"], row["primary_high"]),
+        "measurements": sorted(row["figures"] or []),
+        "source_metrics": sorted(row["native"] or []),
+    }
+    return next(
+        (f"{name} is {found[name]}, its manifest says {value}" for name, value in wanted.items() if found[name] != value),
+        None,
+    )
+
+
+def source_digits(db: Connection) -> Broken:
+    """Hold every run's figures against the digits that the source sent: the payload of the state that stated it."""
+    query = """
+        SELECT r.run_digest, r.primary_value, v.latency_ms, v.payload::VARCHAR, v.external_id
+        FROM runs r
+        JOIN submission_runs l USING (run_digest)
+        JOIN submission_versions v
+            ON v.source = l.source AND v.external_id = l.external_id AND v.version = l.version
+        WHERE r.primary_unit = 'ns' AND v.latency_ms IS NOT NULL
+    """
+    digits = msgspec.json.Decoder(dict[str, msgspec.Raw])
+    for run, value, text, payload, external_id in _rows(db, query):
+        try:
+            sent = bytes(digits.decode(payload)["latency_ms"]).decode().strip('"')
+            right = sent == text and ms_to_ns(sent) == value
+        except (KeyError, UnitError, msgspec.DecodeError) as error:
+            yield "runs", f"{run}: the payload of {external_id} cannot be read: {error}"
+            continue
+        if not right:
+            yield "runs", f"{run}: {value} ns, the source sent {sent} ms and {text} ms is kept"
+
+
+def archived(db: Connection, archive: Archive) -> Broken:
+    """Hash every body in the archive, and look for the body of every fetch and of every submission's state."""
+    there = set()
+    for digest in archive.bodies():
+        try:
+            archive.body(digest)
+        except ArchiveDamaged as error:
+            yield "archive", str(error)
+        there.add(digest)
+    query = """
+        SELECT DISTINCT body_digest FROM (
+            SELECT body_digest FROM fetches UNION ALL SELECT body_digest FROM submission_versions
+            UNION ALL SELECT definition_digest FROM listings
+        ) WHERE body_digest IS NOT NULL ORDER BY 1
+    """
+    for (digest,) in _rows(db, query):
+        if digest not in there:
+            yield "archive", f"{archive.path} lacks the body {digest}; restore it"
+
+
+def differences(db: Connection, published: Path) -> Broken:
+    """Compare every table of this database, made from the archive, with that of the published file, if there is one."""
+    if not published.exists():
+        return
+    db.execute(f"ATTACH {literal(str(published))} AS published (READ_ONLY)")
+    tables = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'published' AND schema_name = 'main' ORDER BY 1"
+    for (table,) in db.execute(tables).fetchall():
+        if table in NOT_COMPARED:
+            continue
+        for mine, other, words in (
+            (f"published.{quoted(table)}", quoted(table), "only in the warehouse"),
+            (quoted(table), f"published.{quoted(table)}", "only in what the archive gives"),
+        ):
+            rows = db.execute(f"SELECT one FROM (FROM {mine} EXCEPT ALL FROM {other}) one").fetchall()
+            if rows:
+                shown = "; ".join(_short(row) for (row,) in rows[:SHOWN])
+                yield table, f"{len(rows)} row{'s' if len(rows) > 1 else ''} {words}: {shown}"
+    db.execute("DETACH published")
+
+
+def _short(row: dict[str, Any]) -> str:
+    text = ", ".join(f"{name} {value}" for name, value in row.items() if name not in ("manifest", "payload"))
+    return text if len(text) <= 300 else text[:299] + "…"
+
+
+def _rows(db: Connection, query: str) -> Iterator[tuple[Any, ...]]:
+    cursor = db.cursor()
+    cursor.execute(query)
+    while chunk := cursor.fetchmany(CHUNK_ROWS):
+        yield from chunk

@@ -1,0 +1,67 @@
+"""Who leads, and since when: the record events, derived anew where something changed, and what people said of runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapers.archive import Archive
+from warehouse.connection import Connection, first_row
+from warehouse.migrations import sql_files
+
+NEWS = """
+    SELECT e.comparison_key, e.kernel, v.product, p.stack_version, e.cause,
+        strftime(e."at", '%Y-%m-%dT%H:%M:%S.%gZ') AS "at", e.source, e.external_id, e.run_digest, i.project,
+        e.primary_value, e.primary_unit, b.run_digest AS previous_run_digest, w.external_id AS previous_external_id,
+        j.project AS previous_project, b.primary_value AS previous_value
+    FROM (FROM record_events SEMI JOIN touched USING (comparison_key)
+        QUALIFY row_number() OVER (PARTITION BY comparison_key ORDER BY number DESC) = 1) e
+    LEFT JOIN led_before b USING (comparison_key)
+    LEFT JOIN runs r ON r.run_digest = e.run_digest
+    LEFT JOIN implementations i ON i.implementation_digest = r.implementation_digest
+    LEFT JOIN runs w ON w.run_digest = b.run_digest
+    LEFT JOIN implementations j ON j.implementation_digest = w.implementation_digest
+    LEFT JOIN protocols p ON p.digest = coalesce(r.protocol_digest, w.protocol_digest)
+    LEFT JOIN environments v ON v.digest = coalesce(r.environment_digest, w.environment_digest)
+    WHERE e.run_digest IS DISTINCT FROM b.run_digest
+    ORDER BY e.kernel, v.product, p.stack_version, e.comparison_key
+"""
+
+def derive_record_events(
+    db: Connection, *, sync_id: int | None = None, runs: list[str] | None = None, everything: bool = False
+) -> list[dict[str, Any]]:
+    """Derive the record events anew of the cohorts that a sync touched, that hold one of `runs`, or of all.
+
+    Returns the cohorts whose leader is another than before, with both; `run_digest` is None where nobody leads now.
+    Values are in `primary_unit`.
+    """
+    db.execute("SET VARIABLE touched_all = ?", [everything])
+    db.execute("SET VARIABLE touched_sync = ?::BIGINT", [sync_id])
+    db.execute("SET VARIABLE touched_runs = ?::VARCHAR[]", [runs or []])
+    for _, text in sql_files("derive"):
+        db.execute(text)
+    cursor = db.execute(NEWS)
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def load_words(db: Connection, archive: Archive) -> list[str]:
+    """Copy from the archive what people said since. Returns the subjects of the verdicts that are new here."""
+    verdicts = [one for one in archive.verdicts() if one.verdict_id > _newest(db, "verdicts", "verdict_id")]
+    for verdict in verdicts:
+        db.execute(
+            "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [verdict.verdict_id, verdict.subject, verdict.verdict, verdict.reason, verdict.by_name,
+             verdict.decided_at, verdict.after_sync],
+        )  # fmt: skip
+    for note in archive.notes():
+        if note.note_id > _newest(db, "notes", "note_id"):
+            db.execute(
+                "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?)",
+                [note.note_id, note.run_digest, note.kind, note.note, note.by_name, note.written_at],
+            )
+    return [verdict.subject for verdict in verdicts]
+
+
+def _newest(db: Connection, table: str, number: str) -> int:
+    (newest,) = first_row(db, f"SELECT coalesce(max({number}), 0) FROM {table}") or (0,)
+    return int(newest)
