@@ -92,9 +92,10 @@ def sync(**options: Any) -> None:
 
 @main.command()
 @click.argument("kernel")
+@click.option("--as-of", type=click.IntRange(min=1), metavar="SYNC", help="As it was after this sync.")
 @home_option
 @json_option
-def board(kernel: str, home: Path | None, *, as_json: bool) -> None:
+def board(kernel: str, as_of: int | None, home: Path | None, *, as_json: bool) -> None:
     """Show the boards of KERNEL, one for each cohort.
 
     Runs of different GPUs or evaluation stacks are not comparable, so they never share a board.
@@ -103,10 +104,28 @@ def board(kernel: str, home: Path | None, *, as_json: bool) -> None:
     Examples:
       kix board 064_multi_head_qkv_projection_with_rope_backward
       kix board 064_multi_head_qkv --json
+      kix board 064_multi_head_qkv --as-of 12
     """
     from flows.commands.show import show_board
 
-    show_board(settings_for(home), kernel, as_json=as_json)
+    show_board(settings_for(home), kernel, as_of, as_json=as_json)
+
+
+@main.command()
+@click.option("--since", metavar="TIME", help="Only from then on: 2026-11-01, 2026-11-01T12:00Z, 36h or 7d.")
+@home_option
+@json_option
+def records(since: str | None, home: Path | None, *, as_json: bool) -> None:
+    """List the changes of leaders, newest first: who took which record, when, and why.
+
+    \b
+    Examples:
+      kix records --since 7d
+      kix records --since 2026-11-01 --json
+    """
+    from flows.commands.people import show_records
+
+    show_records(settings_for(home), since, as_json=as_json)
 
 
 @main.command()
@@ -170,6 +189,73 @@ def status(home: Path | None, *, as_json: bool) -> None:
     from flows.commands.show import show_status
 
     show_status(settings_for(home), as_json=as_json)
+
+
+@main.group()
+def review() -> None:
+    """Decide on what is held for doubt: list it, accept it, or hold it.
+
+    A run that is faster than the speed of light allows stays out of the rankings until a person accepts it.
+    """
+
+
+@review.command("list")
+@home_option
+@json_option
+def review_list(home: Path | None, *, as_json: bool) -> None:
+    """List what was raised for review, with the verdicts on it."""
+    from flows.commands.people import show_reviews
+
+    show_reviews(settings_for(home), as_json=as_json)
+
+
+def _verdict_options(command: Any) -> Any:
+    command = click.option("--by", "by_name", metavar="NAME", help="Who decides (else KIX_NAME, else the login).")(
+        command
+    )
+    command = click.option("--reason", required=True, help="Why; kept with the verdict.")(command)
+    return click.argument("subject", metavar="ID")(home_option(command))
+
+
+@review.command()
+@_verdict_options
+def accept(subject: str, home: Path | None, reason: str, by_name: str | None) -> None:
+    """Accept ID: the run ranks from now on. ID is a digest, the first digits of one, or SOURCE:ID.
+
+    \b
+    Example:
+      kix review accept sol-execbench:3483 --reason "confirmed by the submitter's profile"
+    """
+    from flows.commands.people import run_verdict
+
+    run_verdict(settings_for(home), subject, "accept", reason, by_name)
+
+
+@review.command()
+@_verdict_options
+def hold(subject: str, home: Path | None, reason: str, by_name: str | None) -> None:
+    """Hold ID: the doubt stands, and the run stays out of the rankings."""
+    from flows.commands.people import run_verdict
+
+    run_verdict(settings_for(home), subject, "hold", reason, by_name)
+
+
+@main.command()
+@click.argument("run")
+@click.argument("text")
+@click.option("--kind", type=click.Choice(["note", "reproduction"]), default="note", show_default=True)
+@click.option("--by", "by_name", metavar="NAME", help="Who writes (else KIX_NAME, else the login).")
+@home_option
+def note(run: str, text: str, kind: str, by_name: str | None, home: Path | None) -> None:
+    """Write a note on RUN, signed by name. It is shown on the run's page and changes no evidence level and no rank.
+
+    \b
+    Example:
+      kix note sol-execbench:3483 "1.17 ms on our B200" --kind reproduction
+    """
+    from flows.commands.people import run_note
+
+    run_note(settings_for(home), run, text, kind, by_name)
 
 
 @main.command()

@@ -62,7 +62,9 @@ async def rebuild(settings: Settings, *, progress: Progress = silent) -> Rebuilt
             with in_words(home):
                 count = await load_all(archive, working.connection, progress=progress, last=None)
                 if not count:
-                    raise SyncFailed(f"the archive of {home} holds no sync that ended well: there is nothing to rebuild")
+                    raise SyncFailed(
+                        f"the archive of {home} holds no sync that ended well: there is nothing to rebuild"
+                    )
                 old = published_path(home)
                 changed = [f"{table}: {detail}" for table, detail in differences(working.connection, old)]
                 return Rebuilt(count, str(working.publish()), changed)

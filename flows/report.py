@@ -107,6 +107,8 @@ def record_words(record: dict[str, Any]) -> str:
     """Say in words who leads a cohort now and who did before; values in the unit of the cohort."""
     board = f"{record['kernel']} ({record['product']}, stack {record['stack_version']})"
     before = f"{_value(record['previous_value'], record['primary_unit'])} by {record['previous_project']}"
+    if record["previous_run_digest"] is None:
+        before = "nobody"
     if record["run_digest"] is None:
         return f"{board}: nobody leads any more, was {before} ({record['cause']})"
     now = f"{_value(record['primary_value'], record['primary_unit'])} by {record['project']}"

@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     home: Path = Field(default_factory=default_home, description="Folder of the archive and the warehouse")
     sources: Annotated[tuple[str, ...], NoDecode] = Field((), description="Sources that `kix sync` reads, by comma")
     contact: str = Field("", description="Address or page that tells a source's operator who is asking")
+    name: str = Field("", description="Who signs notes and verdicts; else the login name")
     connections: PositiveInt | None = Field(None, description="Connections to a host at once")
     requests_per_s: PositiveFloat | None = Field(None, description="Requests a second to a host; loopback is unpaced")
     max_body_bytes: PositiveInt = Field(64 * 1024 * 1024, description="Largest answer, after decompression")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -38,14 +39,14 @@ async def verify(settings: Settings) -> AsyncIterator[Proof]:
     home = settings.home
     with reading(home) as db:
         for name, find in checks():
-            yield _proof(name.replace("_", " "), lambda find=find: find(db))
-        yield _proof("every digest is that of its manifest", lambda: proof.digests(db))
-        yield _proof("every run is as its manifest says, its comparison key too", lambda: proof.run_columns(db))
-        yield _proof("every latency is the source's own digits", lambda: proof.source_digits(db))
+            yield _proof(name.replace("_", " "), partial(find, db))
+        yield _proof("every digest is that of its manifest", partial(proof.digests, db))
+        yield _proof("every run is as its manifest says, its comparison key too", partial(proof.run_columns, db))
+        yield _proof("every latency is the source's own digits", partial(proof.source_digits, db))
         last = (first_row(db, "SELECT max(sync_id) FROM syncs WHERE status IN ('complete', 'partial')") or (None,))[0]
         try:
             with Archive(home / "archive.sqlite", read_only=True) as archive:
-                yield _proof("every answer is in the archive, byte for byte", lambda: proof.archived(db, archive))
+                yield _proof("every answer is in the archive, byte for byte", partial(proof.archived, db, archive))
                 yield await _same_as_archive(settings, archive, last)
         except SyncFailed as error:
             yield Proof("every row is what the archive gives", 1, (str(error),))

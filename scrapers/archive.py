@@ -221,7 +221,8 @@ class Archive:
     def add_verdict(self, subject: str, verdict: str, reason: str, by_name: str, now: datetime) -> None:
         """Add a person's verdict on the review of `subject`."""
         self._run(
-            "INSERT INTO verdicts (subject, verdict, reason, by_name, decided_at, after_sync) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO verdicts (subject, verdict, reason, by_name, decided_at, after_sync)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
             (subject, verdict, reason, by_name, now.isoformat(), self.newest_sync()),
         )
 
@@ -230,7 +231,7 @@ class Archive:
         rows = self._run(
             "SELECT verdict_id, subject, verdict, reason, by_name, decided_at, after_sync FROM verdicts ORDER BY 1"
         ).fetchall()
-        return [Verdict(*row[:5], _moment(row[5]), row[6]) for row in rows]
+        return [Verdict(row[0], row[1], row[2], row[3], row[4], _moment(row[5]), row[6]) for row in rows]
 
     def add_note(self, run_digest: str, kind: str, note: str, by_name: str, now: datetime) -> None:
         """Add a person's note on a run."""
@@ -242,7 +243,7 @@ class Archive:
     def notes(self) -> list[Note]:
         """List all notes in order."""
         rows = self._run("SELECT note_id, run_digest, kind, note, by_name, written_at FROM notes ORDER BY 1").fetchall()
-        return [Note(*row[:5], _moment(row[5])) for row in rows]
+        return [Note(row[0], row[1], row[2], row[3], row[4], _moment(row[5])) for row in rows]
 
     # -- bodies and fetches
 

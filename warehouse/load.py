@@ -19,7 +19,7 @@ from transforms.bundle import COLUMNS, Bundle
 from warehouse.checks import run_checks
 from warehouse.connection import WHOLE_READING, WarehouseError, first_row
 from warehouse.migrations import add_family_schemas, migrate, sql_files
-from warehouse.records import derive_record_events, load_words
+from warehouse.records import derive_standings, load_words
 
 EVIDENCE = (
     "operation_specs", "workloads", "workload_bound_versions", "projects", "protocols", "environments",
@@ -142,9 +142,7 @@ class Loader:
         self._add_provenance(archive, status, finished_at, rejects, drift)
         add_family_schemas(self._db)
         reviewed = load_words(self._db, archive)
-        records = derive_record_events(
-            self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._migrated
-        )
+        records = derive_standings(self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._migrated)
         loaded = self._tally(before)
         loaded.records = records
         if any(loaded.inserted.values()) or self._migrated:
@@ -170,7 +168,8 @@ class Loader:
         incomplete = self._db.execute(
             "SELECT kernel FROM listings WHERE sync_id = ? AND NOT complete", [self._sync.sync_id]
         ).fetchall()
-        return Loaded(_public(inserted), _public(before), reviews, frozenset(kernel for (kernel,) in incomplete))
+        kernels = frozenset(kernel for (kernel,) in incomplete)
+        return Loaded(_public(inserted), _public(before), reviews, incomplete=kernels)
 
     def _add_provenance(
         self, archive: Archive, status: str, finished_at: datetime, rejects: Iterable[Reject], drift: Iterable[Drift]

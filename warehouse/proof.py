@@ -17,7 +17,7 @@ from scrapers.errors import ArchiveDamaged
 from transforms.identity import IdentityError, comparison_key, correctness_digest
 from transforms.manifests import ManifestError, parse
 from transforms.measured import measurements
-from transforms.units import UnitError, format_instant_ms, json_number, ms_to_ns
+from transforms.units import UnitError, format_instant_ms, ms_to_ns
 from warehouse.connection import Connection
 from warehouse.migrations import literal, quoted
 
@@ -63,9 +63,14 @@ def run_columns(db: Connection) -> Broken:
     correct = _correctness(db)
     query = """
         SELECT r.* EXCLUDE (manifest), r.manifest::VARCHAR AS manifest,
-            (SELECT list((metric, statistic, unit, value)) FROM measurements m WHERE m.run_digest = r.run_digest) AS figures,
-            (SELECT list((metric, value)) FROM source_metrics s WHERE s.run_digest = r.run_digest) AS native
+            m.figures, s.native
         FROM runs r
+        LEFT JOIN (
+            SELECT run_digest, list((metric, statistic, unit, value)) AS figures FROM measurements GROUP BY run_digest
+        ) m USING (run_digest)
+        LEFT JOIN (
+            SELECT run_digest, list((metric, value)) AS native FROM source_metrics GROUP BY run_digest
+        ) s USING (run_digest)
     """
     names = [column[0] for column in db.execute(f"{query} LIMIT 0").description or ()]
     for values in _rows(db, query):
@@ -123,7 +128,11 @@ def _run_problem(row: dict[str, Any], spec: dict[str, Any], correct: dict[str, t
         "source_metrics": sorted(row["native"] or []),
     }
     return next(
-        (f"{name} is {found[name]}, its manifest says {value}" for name, value in wanted.items() if found[name] != value),
+        (
+            f"{name} is {found[name]}, its manifest says {value}"
+            for name, value in wanted.items()
+            if found[name] != value
+        ),
         None,
     )
 
@@ -175,7 +184,9 @@ def differences(db: Connection, published: Path) -> Broken:
     if not published.exists():
         return
     db.execute(f"ATTACH {literal(str(published))} AS published (READ_ONLY)")
-    tables = "SELECT table_name FROM duckdb_tables() WHERE database_name = 'published' AND schema_name = 'main' ORDER BY 1"
+    tables = (
+        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'published' AND schema_name = 'main' ORDER BY 1"
+    )
     for (table,) in db.execute(tables).fetchall():
         if table in NOT_COMPARED:
             continue

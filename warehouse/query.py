@@ -65,6 +65,49 @@ def find_run(db: duckdb.DuckDBPyConnection, name: str) -> str:
     return str(rows[0][0])
 
 
+def find_review(db: duckdb.DuckDBPyConnection, name: str) -> str:
+    """Return the subject of the review that `name` means: a digest or a prefix of one, or the `SOURCE:EXTERNAL_ID` of a
+    run. Raises `WarehouseError` when it means none or several."""
+    if match := _PREFIX.fullmatch(name):
+        rows = db.execute(
+            "SELECT DISTINCT subject FROM reviews WHERE starts_with(subject, ?)", [f"sha256:{match[1]}"]
+        ).fetchall()
+    else:
+        rows = db.execute("SELECT DISTINCT subject FROM reviews WHERE subject = ?", [find_run(db, name)]).fetchall()
+    if not rows:
+        raise WarehouseError(f"{name} is not held for review; `kix review list` shows what is")
+    if len(rows) > 1:
+        raise WarehouseError(f"{name} begins several reviews: give more digits")
+    return str(rows[0][0])
+
+
+def reviews(db: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Return what was raised for review, with the latest verdict where there is one, open ones first."""
+    return _dicts(db.execute(
+        "SELECT r.subject, r.source, x.external_id, coalesce(x.kernel, o.title) AS kernel, r.reason, r.detail,"
+        " r.first_seen_sync, v.verdict, v.reason AS verdict_reason, v.by_name, v.decided_at FROM reviews r"
+        " LEFT JOIN runs x ON x.run_digest = r.subject LEFT JOIN operations o ON o.operation_digest = r.subject"
+        " LEFT JOIN (FROM verdicts QUALIFY row_number() OVER (PARTITION BY subject ORDER BY verdict_id DESC) = 1) v"
+        " ON v.subject = r.subject ORDER BY v.verdict NULLS FIRST, r.first_seen_sync DESC, kernel, r.subject"
+    ))  # fmt: skip
+
+
+def record_events(db: duckdb.DuckDBPyConnection, since: datetime | None) -> list[dict[str, Any]]:
+    """Return the changes of leaders, newest first, from the time `since` on. Values are in `primary_unit`."""
+    return _dicts(db.execute(
+        'SELECT e."at", e.kernel, c.product, c.stack_version, e.comparison_key, e.cause, e.source, e.external_id,'
+        " e.run_digest, i.project, e.primary_value, e.primary_unit, e.previous_run_digest,"
+        " p.external_id AS previous_external_id, j.project AS previous_project, p.primary_value AS previous_value"
+        " FROM record_events e JOIN cohorts c USING (comparison_key)"
+        " LEFT JOIN runs r ON r.run_digest = e.run_digest"
+        " LEFT JOIN implementations i ON i.implementation_digest = r.implementation_digest"
+        " LEFT JOIN runs p ON p.run_digest = e.previous_run_digest"
+        " LEFT JOIN implementations j ON j.implementation_digest = p.implementation_digest"
+        ' WHERE ? IS NULL OR e."at" >= ? ORDER BY e."at" DESC, e.kernel, e.comparison_key, e.number DESC',
+        [since, since],
+    ))  # fmt: skip
+
+
 def run_documents(db: duckdb.DuckDBPyConnection, run_digest: str) -> dict[str, Any]:
     """Return the three documents of a published run record, `{run, protocol, environment}`."""
     row = first_row(
@@ -93,25 +136,31 @@ def find_kernel(db: duckdb.DuckDBPyConnection, name: str) -> str:
     raise WarehouseError(f"{name!r} is part of several kernels' names: {shown}")
 
 
-def boards(db: duckdb.DuckDBPyConnection, kernel: str) -> list[Board]:
-    """Return the boards of a kernel, one a cohort, by stack version and product. Empty when it has no runs."""
+def boards(db: duckdb.DuckDBPyConnection, kernel: str, as_of: int | None = None) -> list[Board]:
+    """Return the boards of a kernel, one a cohort, by stack version and product: as they are, or as they were after the
+    sync `as_of`. Empty when it has no runs. Raises `WarehouseError` for a sync that is not there."""
+    until, standings, reasons = 2**63 - 1, "leaderboard", "eligibility"
+    if as_of is not None:
+        if first_row(db, "SELECT 1 FROM syncs WHERE sync_id = ?", [as_of]) is None:
+            raise WarehouseError(f"no sync {as_of} in this warehouse; `kix sql 'from syncs'` lists them")
+        until, standings, reasons = as_of, f"leaderboard_as_of({as_of})", f"eligibility_as_of({as_of})"
     cohorts = _dicts(db.execute(
-        "SELECT comparison_key, comparability_family, kernel, product, stack_version, runs FROM cohorts"
-        " WHERE comparison_key IN (SELECT comparison_key FROM runs WHERE kernel = ?)"
-        " ORDER BY product, stack_version, comparison_key",
-        [kernel],
+        "SELECT c.comparison_key, c.comparability_family, c.kernel, c.product, c.stack_version, r.runs FROM cohorts c"
+        " JOIN (SELECT comparison_key, count(*) AS runs FROM runs WHERE first_seen_sync <= ? AND comparison_key IN"
+        "  (SELECT comparison_key FROM runs WHERE kernel = ?) GROUP BY ALL) r USING (comparison_key)"
+        " ORDER BY c.product, c.stack_version, c.comparison_key",
+        [until, kernel],
     ))  # fmt: skip
     result = []
     for cohort in cohorts:
         rows = _dicts(db.execute(
             "SELECT rank, tied, cohort_size, project, primary_value, primary_unit, relative_to_best, observed_at,"
-            " source, external_id, run_digest, product, stack_version FROM leaderboard"
+            f" source, external_id, run_digest, product, stack_version FROM {standings}"
             " WHERE comparability_family = ? AND comparison_key = ? ORDER BY place",
             [cohort["comparability_family"], cohort["comparison_key"]],
         ))  # fmt: skip
         unranked = db.execute(
-            "SELECT reason, count(*) FROM eligibility WHERE comparison_key = ?"
-            " GROUP BY reason ORDER BY reason",
+            f"SELECT reason, count(*) FROM {reasons} WHERE comparison_key = ? GROUP BY reason ORDER BY reason",
             [cohort["comparison_key"]],
         ).fetchall()
         result.append(Board(**cohort, rows=rows, unranked=dict(unranked)))

@@ -1,4 +1,4 @@
-"""Who leads, and since when: the record events, derived anew where something changed, and what people said of runs."""
+"""Who leads, and since when: standings and record events, derived anew where something changed; what people said."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from scrapers.archive import Archive
 from warehouse.connection import Connection, first_row
-from warehouse.migrations import sql_files
+from warehouse.migrations import add_family_schemas, migrate, sql_files
 
 NEWS = """
     SELECT e.comparison_key, e.kernel, v.product, p.stack_version, e.cause,
@@ -26,10 +26,11 @@ NEWS = """
     ORDER BY e.kernel, v.product, p.stack_version, e.comparison_key
 """
 
-def derive_record_events(
+
+def derive_standings(
     db: Connection, *, sync_id: int | None = None, runs: list[str] | None = None, everything: bool = False
 ) -> list[dict[str, Any]]:
-    """Derive the record events anew of the cohorts that a sync touched, that hold one of `runs`, or of all.
+    """Derive anew the standings and record events of the cohorts that a sync touched or hold one of `runs`; or all.
 
     Returns the cohorts whose leader is another than before, with both; `run_digest` is None where nobody leads now.
     Values are in `primary_unit`.
@@ -65,3 +66,13 @@ def load_words(db: Connection, archive: Archive) -> list[str]:
 def _newest(db: Connection, table: str, number: str) -> int:
     (newest,) = first_row(db, f"SELECT coalesce(max({number}), 0) FROM {table}") or (0,)
     return int(newest)
+
+
+def take_in_words(db: Connection, archive: Archive) -> list[dict[str, Any]]:
+    """Bring a working copy up to date with what people said. Returns the records that changed hands."""
+    db.execute("BEGIN")
+    migrated = bool(migrate(db))
+    news = derive_standings(db, runs=load_words(db, archive), everything=migrated)
+    add_family_schemas(db)
+    db.execute("COMMIT")
+    return news

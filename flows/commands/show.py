@@ -30,7 +30,8 @@ WIDE = 10_000
 
 
 @contextmanager
-def _asking(settings: Settings) -> Iterator[Connection]:
+def asking(settings: Settings) -> Iterator[Connection]:
+    """Open the published warehouse; without one the command ends in words."""
     try:
         with reading(settings.home) as connection:
             yield connection
@@ -40,24 +41,24 @@ def _asking(settings: Settings) -> Iterator[Connection]:
 
 def show_manifest(settings: Settings, name: str) -> None:
     """Print the canonical `{run, protocol, environment}` of a run."""
-    with _asking(settings) as db:
+    with asking(settings) as db:
         documents = query.run_documents(db, query.find_run(db, name))
     click.echo(canonical_json(documents).decode())
 
 
-def show_board(settings: Settings, name: str, *, as_json: bool) -> None:
-    """Print the boards of a kernel, a table for each cohort."""
-    with _asking(settings) as db:
+def show_board(settings: Settings, name: str, as_of: int | None, *, as_json: bool) -> None:
+    """Print the boards of a kernel, a table for each cohort, as they are or as they were after a sync."""
+    with asking(settings) as db:
         kernel = query.find_kernel(db, name)
-        boards = query.boards(db, kernel)
+        boards = query.boards(db, kernel, as_of)
     if as_json:
-        print_json({"kernel": kernel, "boards": [asdict(board) for board in boards]})
+        print_json({"kernel": kernel, "as_of": as_of, "boards": [asdict(board) for board in boards]})
         return
     from rich.console import Console
     from rich.text import Text
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
-    console.print(Text(printable(kernel), style="bold"))
+    console.print(Text(printable(kernel) + (f", as of sync {as_of}" if as_of else ""), style="bold"))
     if not boards:
         console.print("No results yet: nothing on its listing could become a run.")
     for board in boards:
@@ -87,7 +88,7 @@ def _print_board(console: Any, board: query.Board) -> None:
             f"{row['observed_at'].astimezone(UTC):%Y-%m-%d}",
             f"{row['source']}:{row['external_id']}",
         )
-    console.print(table)
+    console.print(table if board.rows else title)
     if board.unranked:
         reasons = ", ".join(f"{count} {reason}" for reason, count in board.unranked.items())
         console.print(f"not ranked: {reasons}", style="dim")
@@ -118,7 +119,7 @@ def _state(settings: Settings) -> dict[str, Any]:
         "synthetic": False,
     }
     if published_path(home).exists():
-        with _asking(settings) as db:
+        with asking(settings) as db:
             state |= query.status(db)
         state["synthetic"] = any(flows.sample.is_synthetic(one["base_url"]) for one in state["sources"])
     sample = published_path(home / "sample")

@@ -72,3 +72,45 @@ COMMENT ON COLUMN record_events.primary_value IS 'The leading value, in primary_
 COMMENT ON COLUMN record_events.primary_unit IS 'Its unit, e.g. ns.';
 COMMENT ON COLUMN record_events.sync_id IS 'The sync that brought what caused it.';
 COMMENT ON COLUMN record_events.policy IS 'The ranking policy and its version.';
+
+CREATE TABLE standings (
+    comparability_family VARCHAR NOT NULL,
+    comparison_key       VARCHAR NOT NULL,
+    rank                 BIGINT NOT NULL,
+    tied                 BOOLEAN NOT NULL,
+    cohort_size          BIGINT NOT NULL,
+    run_digest           VARCHAR NOT NULL,
+    external_id          VARCHAR NOT NULL,
+    source               VARCHAR NOT NULL,
+    kernel               VARCHAR NOT NULL,
+    project              VARCHAR NOT NULL,
+    product              VARCHAR NOT NULL,
+    stack_version        VARCHAR NOT NULL,
+    primary_value        DOUBLE NOT NULL,
+    primary_unit         VARCHAR NOT NULL,
+    relative_to_best     DOUBLE,
+    observed_at          TIMESTAMPTZ NOT NULL,
+    profile              VARCHAR NOT NULL,
+    place                BIGINT NOT NULL,
+    policy               VARCHAR NOT NULL
+);
+COMMENT ON TABLE standings IS 'The ranked runs of every cohort, derived anew where a sync changed something: what the view leaderboard shows. Not evidence.';
+COMMENT ON COLUMN standings.comparability_family IS 'The partition.';
+COMMENT ON COLUMN standings.comparison_key IS 'The cohort.';
+COMMENT ON COLUMN standings.rank IS 'Dense rank by primary value, best first; runs that tie share it.';
+COMMENT ON COLUMN standings.tied IS 'Whether another run shares the rank.';
+COMMENT ON COLUMN standings.cohort_size IS 'Number of ranked runs in the cohort.';
+COMMENT ON COLUMN standings.run_digest IS 'The run.';
+COMMENT ON COLUMN standings.external_id IS 'The source''s bare id of the submission.';
+COMMENT ON COLUMN standings.source IS 'Slug of the source.';
+COMMENT ON COLUMN standings.kernel IS 'The source''s name of the kernel.';
+COMMENT ON COLUMN standings.project IS 'The submitter''s name, the latest known.';
+COMMENT ON COLUMN standings.product IS 'Hardware product.';
+COMMENT ON COLUMN standings.stack_version IS 'Version of the harness, text.';
+COMMENT ON COLUMN standings.primary_value IS 'The value that ranks, in primary_unit; lower is better.';
+COMMENT ON COLUMN standings.primary_unit IS 'Its unit, e.g. ns.';
+COMMENT ON COLUMN standings.relative_to_best IS 'primary_value over the cohort''s best: 1 for the leader, 2 for twice the time.';
+COMMENT ON COLUMN standings.observed_at IS 'When the source says it was measured, UTC.';
+COMMENT ON COLUMN standings.profile IS 'source-native (the source''s own aggregate: equal values tie) or strict (overlapping stated intervals tie).';
+COMMENT ON COLUMN standings.place IS 'Order of presentation, ties included: higher evidence, newer observation, id. Not a claim.';
+COMMENT ON COLUMN standings.policy IS 'The ranking policy and its version.';

@@ -57,18 +57,21 @@ WITH last_listed AS (
     FROM listing_entries e
     JOIN last_listed l ON l.source = e.source AND l.kernel = e.kernel AND l.entries_sync = e.sync_id
     GROUP BY ALL
-), versions AS (
-    SELECT v.*, coalesce(s.last_seen_sync, v.first_seen_sync) AS last_seen_sync
-    FROM submission_versions v LEFT JOIN last_seen s USING (source, external_id, version)
+), renamed AS (
+    SELECT s.source, s.external_id, s.version, max(r.first_seen_sync) AS since,
+        arg_max(r.username, r.first_seen_sync) AS username
+    FROM submission_renames r
+    JOIN last_seen s ON s.source = r.source AND s.external_id = r.external_id AND r.first_seen_sync <= s.last_seen_sync
+    GROUP BY ALL
 )
 SELECT v.source, v.external_id, v.version, v.kernel,
-    if(r.first_seen_sync > v.first_seen_sync, r.username, v.username) AS username,
+    if(r.since > v.first_seen_sync, r.username, v.username) AS username,
     v.status, v.is_correct, v.is_disqualified, v.disqualification_reason, v.latency_ms, v.sol_score, v.gpu_type,
-    v.stack_version, v.submitted_at, v.finished_at, v.first_seen_sync, v.last_seen_sync, v.payload, v.state_digest,
-    v.body_digest
-FROM versions v
-ASOF LEFT JOIN submission_renames r
-    ON r.source = v.source AND r.external_id = v.external_id AND v.last_seen_sync >= r.first_seen_sync;
+    v.stack_version, v.submitted_at, v.finished_at, v.first_seen_sync,
+    coalesce(s.last_seen_sync, v.first_seen_sync) AS last_seen_sync, v.payload, v.state_digest, v.body_digest
+FROM submission_versions v
+LEFT JOIN last_seen s USING (source, external_id, version)
+LEFT JOIN renamed r USING (source, external_id, version);
 COMMENT ON VIEW submissions IS 'Every state ever seen of every submission. The current one has the highest version; states are not results (see runs).';
 COMMENT ON COLUMN submissions.source IS 'Slug of the source.';
 COMMENT ON COLUMN submissions.external_id IS 'The source''s bare id.';

@@ -62,12 +62,12 @@ WITH RECURSIVE candidates AS (
 SELECT run_digest, chain FROM walk;
 COMMENT ON MACRO TABLE tie_chains_as_of IS 'Ranks of the runs of strict cohorts as they were after a sync: runs whose stated intervals all overlap share one.';
 
-CREATE OR REPLACE MACRO leaderboard_as_of(until_sync) AS TABLE
+CREATE OR REPLACE MACRO standings_of(until_sync, keys) AS TABLE
 WITH eligible AS (
     SELECT comparability_family, comparison_key, run_digest, external_id, source, kernel, implementation_digest,
         protocol_digest, environment_digest, primary_value, primary_unit, observed_at, evidence, profile
     FROM runs ANTI JOIN eligibility_as_of(until_sync) USING (run_digest)
-    WHERE first_seen_sync <= until_sync
+    WHERE first_seen_sync <= until_sync AND (keys IS NULL OR comparison_key IN (SELECT unnest(keys)))
 ), cohort AS (
     SELECT comparability_family, comparison_key, count(*) AS cohort_size, min(primary_value) AS best
     FROM eligible GROUP BY ALL
@@ -97,9 +97,12 @@ JOIN implementations i USING (implementation_digest)
 JOIN protocols p ON p.digest = protocol_digest
 JOIN environments v ON v.digest = environment_digest
 LEFT JOIN names n ON n.source = e.source AND n.external_id = e.external_id;
+COMMENT ON MACRO TABLE standings_of IS 'Derives the standings of the given cohorts (a list of comparison keys; NULL: of all) as they were after a sync.';
+
+CREATE OR REPLACE MACRO leaderboard_as_of(until_sync) AS TABLE FROM standings_of(until_sync, NULL);
 COMMENT ON MACRO TABLE leaderboard_as_of IS 'The view leaderboard as it was after a sync, with what people had decided before the next one.';
 
-CREATE OR REPLACE VIEW leaderboard AS FROM leaderboard_as_of(9223372036854775807);
+CREATE OR REPLACE VIEW leaderboard AS FROM standings;
 COMMENT ON VIEW leaderboard IS 'The ranked runs of every cohort under policy ranking-v1. Ranks and values mean something only within one comparison_key: never order across keys.';
 COMMENT ON COLUMN leaderboard.comparability_family IS 'The partition.';
 COMMENT ON COLUMN leaderboard.comparison_key IS 'The cohort.';

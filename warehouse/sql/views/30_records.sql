@@ -96,22 +96,13 @@ COMMENT ON MACRO TABLE record_events_of IS 'Derives the record events of the giv
 
 CREATE OR REPLACE VIEW records AS
 WITH latest AS (
-    SELECT * FROM record_events QUALIFY row_number() OVER (PARTITION BY comparison_key ORDER BY number DESC) = 1
-), names AS (
-    SELECT source, external_id, arg_max(username, first_seen_sync) AS username FROM (
-        SELECT source, external_id, username, first_seen_sync FROM submission_versions WHERE version > 1
-        UNION ALL SELECT source, external_id, username, first_seen_sync FROM submission_renames
-    ) GROUP BY ALL
+    SELECT comparison_key, max(number) AS number FROM record_events GROUP BY comparison_key
 )
-SELECT l.comparability_family, l.comparison_key, l.kernel, v.product, p.stack_version, l.run_digest, l.source,
-    l.external_id, coalesce(n.username, i.project) AS project, l.primary_value, l.primary_unit, l."at" AS since, l.cause,
-    l.policy
-FROM latest l
-JOIN runs r USING (run_digest)
-JOIN implementations i USING (implementation_digest)
-JOIN protocols p ON p.digest = r.protocol_digest
-JOIN environments v ON v.digest = r.environment_digest
-LEFT JOIN names n ON n.source = l.source AND n.external_id = l.external_id;
+SELECT e.comparability_family, e.comparison_key, e.kernel, s.product, s.stack_version, e.run_digest, e.source,
+    e.external_id, s.project, e.primary_value, e.primary_unit, e."at" AS since, e.cause, e.policy
+FROM record_events e
+JOIN latest USING (comparison_key, number)
+JOIN standings s ON s.rank = 1 AND s.comparison_key = e.comparison_key AND s.run_digest = e.run_digest;
 COMMENT ON VIEW records IS 'Who leads each cohort now, and since when. Of equal values the earliest leads, so a tie has one record holder and several runs of rank 1. Never compare across comparison keys.';
 COMMENT ON COLUMN records.comparability_family IS 'The partition.';
 COMMENT ON COLUMN records.comparison_key IS 'The cohort.';
