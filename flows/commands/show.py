@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 
 import flows.sample
 from flows import lock
-from flows.console import fail, print_json
+from flows.console import asking, print_json
 from flows.registry import SOURCES
 from flows.settings import Settings
 from scrapers.archive import Archive
@@ -23,31 +22,22 @@ from transforms.identity import canonical_json
 from transforms.names import printable
 from transforms.units import format_latency
 from warehouse import query
-from warehouse.connection import Connection, WarehouseError, published_path, reading
+from warehouse.connection import published_path
 
 WIDE = 10_000
 """Columns of a table that nobody looks at in a terminal: nothing is cut."""
 
 
-@contextmanager
-def _asking(settings: Settings) -> Iterator[Connection]:
-    try:
-        with reading(settings.home) as connection:
-            yield connection
-    except WarehouseError as error:
-        fail(str(error))
-
-
 def show_manifest(settings: Settings, name: str) -> None:
     """Print the canonical `{run, protocol, environment}` of a run."""
-    with _asking(settings) as db:
+    with asking(settings) as db:
         documents = query.run_documents(db, query.find_run(db, name))
     click.echo(canonical_json(documents).decode())
 
 
 def show_board(settings: Settings, name: str, *, as_json: bool) -> None:
     """Print the boards of a kernel, a table for each cohort."""
-    with _asking(settings) as db:
+    with asking(settings) as db:
         kernel = query.find_kernel(db, name)
         boards = query.boards(db, kernel)
     if as_json:
@@ -118,7 +108,7 @@ def _state(settings: Settings) -> dict[str, Any]:
         "synthetic": False,
     }
     if published_path(home).exists():
-        with _asking(settings) as db:
+        with asking(settings) as db:
             state |= query.status(db)
         state["synthetic"] = any(flows.sample.is_synthetic(one["base_url"]) for one in state["sources"])
     sample = published_path(home / "sample")
