@@ -50,7 +50,7 @@ def operation_title(kernel_name: str) -> str:
     spelling: dict[str, str] = curated("terms")["spelling"]
     words = [word for word in _BETWEEN_WORDS.split(_without_number(kernel_name)) if word]
     title = " ".join(spelling.get(word.lower(), word) for word in words)
-    return title[:1].upper() + title[1:] if title else "unnamed"
+    return title[:1].upper() + title[1:] if title else "Unnamed"
 
 
 def _without_number(kernel_name: str) -> str:

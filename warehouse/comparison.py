@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from warehouse.dossier import Component, Dossier
+from warehouse.dossier_parts import Component, Dossier
 
 
 @dataclass(frozen=True, slots=True)

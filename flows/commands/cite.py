@@ -14,7 +14,8 @@ from flows.settings import Settings
 from transforms.facts import gpu_label, harness_label
 from transforms.names import printable
 from transforms.units import format_value
-from warehouse.dossier import Dossier, dossier
+from warehouse.dossier import dossier
+from warehouse.dossier_parts import Dossier
 from warehouse.query import find_run
 
 

@@ -19,7 +19,8 @@ from flows.settings import Settings
 from transforms.facts import Fact, source_metrics_line
 from transforms.names import printable
 from transforms.units import format_score, format_value
-from warehouse.dossier import Dossier, Leader, dossier
+from warehouse.dossier import dossier
+from warehouse.dossier_parts import Dossier, Leader
 from warehouse.query import find_run
 
 Section = tuple[str, list[str]]

@@ -22,7 +22,8 @@ from scrapers.contract import Scope
 from transforms.facts import Fact
 from warehouse.comparison import Comparison, compare
 from warehouse.connection import WarehouseError, reading
-from warehouse.dossier import Dossier, dossier
+from warehouse.dossier import dossier
+from warehouse.dossier_parts import Dossier
 from warehouse.query import find_run
 
 SOFTMAX = "sample_masked_softmax_rows"
