@@ -61,7 +61,6 @@ def _add(db: duckdb.DuckDBPyConnection, one: MadeRun) -> str:
     workload = make("WorkloadSuite" if "cases" in one.workload else "WorkloadCase", METADATA, one.workload)
     protocol = make("BenchmarkProtocol", METADATA, one.protocol)
     environment = make("ExecutionEnvironment", {"name": "e"}, one.environment)
-    # The version stands for what differs between implementations.
     implementation = make("ImplementationRevision", METADATA, one.implementation)
     digests = {
         "implementationDigest": implementation.digest, "workloadDigest": workload.digest,

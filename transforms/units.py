@@ -193,7 +193,8 @@ def _fixed(value: float, decimals: int) -> str:
 
 
 def _plain(value: float) -> str:
-    return str(int(value)) if value == int(value) and abs(value) <= MAX_SAFE_INTEGER else repr(value)
+    whole = float(value).is_integer() and abs(value) <= MAX_SAFE_INTEGER
+    return str(int(value)) if whole else repr(float(value))
 
 
 def _cut(value: object) -> str:

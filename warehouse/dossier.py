@@ -71,16 +71,22 @@ def _run(db: duckdb.DuckDBPyConnection, run_digest: str) -> Row:
     rows = _rows(
         db,
         "SELECT r.* EXCLUDE (manifest), s.finished_at AS published_at, s.base_url AS read_from,"
-        " i.manifest::VARCHAR AS implementation, w.manifest::VARCHAR AS workload, w.external_id AS workload_id,"
-        " coalesce((SELECT arg_max(username, version) FROM submissions u"
-        "  WHERE u.source = r.source AND u.external_id = r.external_id), i.project) AS project"
+        " i.manifest::VARCHAR AS implementation, i.project, w.manifest::VARCHAR AS workload,"
+        " w.external_id AS workload_id"
         " FROM runs r JOIN syncs s ON s.sync_id = r.first_seen_sync JOIN workloads w USING (workload_digest)"
         " JOIN implementations i USING (implementation_digest) WHERE r.run_digest = ?",
         run_digest,
     )
     if not rows:
         raise WarehouseError(f"no run {run_digest} in this warehouse")
-    return rows[0]
+    (run,) = rows
+    renamed = _rows(
+        db,
+        "SELECT username AS project FROM submissions WHERE source = ? AND external_id = ?"
+        " ORDER BY version DESC LIMIT 1",
+        run["source"], run["external_id"],
+    )  # fmt: skip
+    return run | (renamed[0] if renamed else {})
 
 
 def _board_rows(db: duckdb.DuckDBPyConnection, run: Row) -> list[Row]:

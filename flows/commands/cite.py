@@ -66,7 +66,7 @@ def citation(page: Dossier, upstream: Upstream, accessed: date) -> str:
         f"{page.identity.implementation}: {page.operation}, {page.identity.workload} ({setting})",
         _value(page),
         _standing(page),
-        f"{upstream.title}, submission/{page.identity.external_id}{_where(upstream)}",
+        f"{upstream.title}, submission/{page.identity.external_id}{_where(page, upstream)}",
         f"Run {page.run_digest}",
         f"Accessed {accessed.isoformat()}",
     ]
@@ -86,8 +86,11 @@ def _standing(page: Dossier) -> str:
     return f"Not eligible to rank: {reasons}" if reasons else ""
 
 
-def _where(upstream: Upstream) -> str:
-    return f", on {upstream.permalink} (which has no page for a single submission)" if upstream.permalink else ""
+def _where(page: Dossier, upstream: Upstream) -> str:
+    if upstream.synthetic:
+        return ""
+    link = f", on {upstream.permalink} (which has no page for a single submission)" if upstream.permalink else ""
+    return f"{link}, as read from {page.read_from}" if upstream.read_elsewhere else link
 
 
 def _as_data(page: Dossier, upstream: Upstream, accessed: date) -> dict[str, object]:
@@ -106,6 +109,7 @@ def _as_data(page: Dossier, upstream: Upstream, accessed: date) -> dict[str, obj
         "source": upstream.title,
         "external_id": page.identity.external_id,
         "permalink": upstream.permalink,
+        "read_from": page.read_from,
         "synthetic": upstream.synthetic,
         "accessed": accessed.isoformat(),
     }

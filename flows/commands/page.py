@@ -95,8 +95,9 @@ def _became(page: Dossier) -> Iterator[str]:
         by = f" by {one['by_run_digest'][:23]}" if one["by_run_digest"] else ""
         yield f"{BECAME[one['event']]} {day(one['at'])}{by}: {one['reason']}"
     for one in page.doubts:
-        held = "Held" if one["reason"] in not_ranked(page) else "Was held"
-        yield f"{held} for doubt, {one['reason']}: {one['detail']}"
+        held = "Held for doubt until a person decides (kix review)"
+        state = held if one["reason"] in not_ranked(page) else "Was held for doubt"
+        yield f"{state}, {one['reason']}: {one['detail']}"
     for one in page.verdicts:
         decided = "accepted" if one["verdict"] == "accept" else "held"
         yield f"Reviewed {day(one['decided_at'])} by {one['by_name']}, {decided}: {one['reason']}"

@@ -106,6 +106,15 @@ def test_what_fell_says_why_and_does_not_rank(number: int, events: list[str], wh
     assert fallen.standing.rank is None
 
 
+def test_a_run_is_published_when_the_sync_that_first_loaded_it_ended(changed_home: Path) -> None:
+    with reading(changed_home) as db:
+        ended = [one.astimezone(UTC) for (one,) in db.execute("SELECT finished_at FROM syncs ORDER BY 1").fetchall()]
+    assert len(ended) == 4
+    assert page(changed_home, of(STAYS)).published_at == ended[0]
+    assert page(changed_home, of(RETURNED)).published_at == ended[0]
+    assert page(changed_home, of(EDITED)).published_at == ended[2]
+
+
 def test_what_returned_ranks_again_and_tells_both(changed_home: Path) -> None:
     back = page(changed_home, of(RETURNED))
     assert [one["event"] for one in back.lifecycle] == ["withdrawn", "reinstated"]
