@@ -109,8 +109,7 @@ def boards(db: duckdb.DuckDBPyConnection, kernel: str) -> list[Board]:
             [cohort["comparability_family"], cohort["comparison_key"]],
         ))  # fmt: skip
         unranked = db.execute(
-            "SELECT reason, count(*) FROM eligibility WHERE comparison_key = ?"
-            " GROUP BY reason ORDER BY reason",
+            "SELECT reason, count(*) FROM eligibility WHERE comparison_key = ? GROUP BY reason ORDER BY reason",
             [cohort["comparison_key"]],
         ).fetchall()
         result.append(Board(**cohort, rows=rows, unranked=dict(unranked)))

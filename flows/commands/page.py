@@ -27,7 +27,6 @@ Section = tuple[str, list[str]]
 
 NO_POLICY = "Marked passed by the source; the correctness policy was not published."
 ATTESTATIONS = "Community attestations. They never change the evidence level; only a KernelIndex-controlled rerun does."
-BECAME = {"superseded": "Superseded", "retracted": "Retracted", "withdrawn": "Withdrawn", "reinstated": "Reinstated"}
 
 
 def show_page(settings: Settings, name: str, home: Path | None, *, manifest: bool, as_json: bool) -> None:
@@ -73,11 +72,6 @@ def day(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d}"
 
 
-def not_ranked(page: Dossier) -> str:
-    """Say why a run does not rank, as reason codes; empty when it does."""
-    return ", ".join(row["reason"] for row in page.standing.reasons)
-
-
 def _head(page: Dossier, upstream: Upstream) -> Iterator[str]:
     short = page.run_digest.removeprefix("sha256:")[:8]
     yield f"Run {short} · {page.identity.implementation} · {page.operation}"
@@ -93,10 +87,11 @@ def _became(page: Dossier) -> Iterator[str]:
         yield f"In the place of {one['run_digest'][:23]} since {day(one['at'])}: {one['reason']}"
     for one in page.lifecycle:
         by = f" by {one['by_run_digest'][:23]}" if one["by_run_digest"] else ""
-        yield f"{BECAME[one['event']]} {day(one['at'])}{by}: {one['reason']}"
+        yield f"{one['event'].capitalize()} {day(one['at'])}{by}: {one['reason']}"
+    standing = {row["reason"] for row in page.standing.reasons}
     for one in page.doubts:
         held = "Held for doubt until a person decides (kix review)"
-        state = held if one["reason"] in not_ranked(page) else "Was held for doubt"
+        state = held if one["reason"] in standing else "Was held for doubt"
         yield f"{state}, {one['reason']}: {one['detail']}"
     for one in page.verdicts:
         decided = "accepted" if one["verdict"] == "accept" else "held"
@@ -142,7 +137,7 @@ def _place(page: Dossier) -> str:
     standing = page.standing
     after = f"{standing.profile} comparison · observed {day(page.observed_at)}"
     if standing.rank is None:
-        return f"Not eligible to rank: {not_ranked(page)} · {after}"
+        return f"Not eligible to rank: {', '.join(row['reason'] for row in standing.reasons)} · {after}"
     tied = " (tied)" if standing.tied else ""
     return f"Rank {standing.rank}{tied} in its comparison group · {after}"
 

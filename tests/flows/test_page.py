@@ -245,6 +245,13 @@ def test_what_became_of_a_run_stands_above_its_figures(fallen_home: Path) -> Non
     assert f"kix show {old_name} --json" in old
 
 
+def test_a_run_held_for_doubt_says_what_is_doubtful_above_its_figures(sample_home: Path) -> None:
+    page = shown("show", "sol-execbench:8006", "--no-manifest", home=sample_home)
+    note = "BELOW_SPEED_OF_LIGHT: 0.0012 ms is less than the 0.0023 ms that the fastest case allows"
+    assert page.index("Held for doubt") < page.index(note) < page.index("Primary measurement")
+    assert "  1.20 µs mean\n  Not eligible to rank: BELOW_SPEED_OF_LIGHT · source-native comparison" in page
+
+
 def test_a_run_that_does_not_rank_is_compared_with_its_mark(fallen_home: Path) -> None:
     table = shown("compare", f"sol-execbench:{SECOND}", "sol-execbench:6499", home=fallen_home)
     heading, first, second, *rest = table.splitlines()
