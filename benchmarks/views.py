@@ -3,8 +3,8 @@
     python benchmarks/views.py --home HOME             over a home that was synced
     python benchmarks/views.py --runs 10_000_000       over generated runs, in a temporary file
 
-Prints a table: rows of the view; reading all of it (every column, into a table in memory that is thrown away); a sorted
-scan of the runs it is about (the columns of a leaderboard); the ratio; and one cohort's rows. Medians of --times, in ms.
+Prints a table: rows of the view; reading all of it (every column, into a table that is thrown away); a sorted scan of
+the runs it is about (the columns of a leaderboard); the ratio; and one cohort's rows. Medians of --times, in ms.
 """
 
 from __future__ import annotations
@@ -29,29 +29,35 @@ GENERATED = """
     CREATE TEMP TABLE made AS
     SELECT 'sha256:' || sha256('run' || i) AS run, 'sha256:' || sha256('cohort' || i % {cohorts}) AS cohort,
         'sha256:' || sha256('implementation' || i) AS implementation, i, i % {cohorts} AS c,
-        1000 + (hash(i) % 1000000) AS value, TIMESTAMPTZ '2026-01-01' + to_seconds((hash(i + 7) % 20000000)::INTEGER) AS t
+        1000 + (hash(i) % 1000000) AS value,
+        TIMESTAMPTZ '2026-01-01' + to_seconds((hash(i + 7) % 20000000)::INTEGER) AS t
     FROM range({runs}) r(i);
     INSERT INTO protocols VALUES ('protocol', 'p', 'made_up', 'harness', 'v1.0', NULL, '{{}}', 1);
     INSERT INTO environments VALUES ('environment', 'e', 'nvidia', 'NVIDIA B200', 'sm_100', '{{}}', 1);
-    INSERT INTO operation_specs SELECT 'operation' || i, 'made-up', 'kernel-' || i, 'kernel_' || i, 'attention', [], '{{}}', 1
+    INSERT INTO operation_specs
+    SELECT 'operation' || i, 'made-up', 'kernel-' || i, 'kernel_' || i, 'attention', [], '{{}}', 1
     FROM range({cohorts}) r(i);
-    INSERT INTO workloads SELECT 'workload' || i, 'operation' || i, 'WorkloadSuite', 'kernel_' || i || '/suite', '{{}}', 1
+    INSERT INTO workloads
+    SELECT 'workload' || i, 'operation' || i, 'WorkloadSuite', 'kernel_' || i || '/suite', '{{}}', 1
     FROM range({cohorts}) r(i);
     INSERT INTO implementations
-    SELECT implementation, 'made-up', 'operation' || c, 'user ' || hash(i) % 5000, i::VARCHAR, 'unknown', NULL, '{{}}', 1
+    SELECT implementation, 'made-up', 'operation' || c, 'user ' || hash(i) % 5000, i::VARCHAR, 'unknown', NULL,
+        '{{}}', 1
     FROM made;
     INSERT INTO runs
-    SELECT 'made_up', cohort, run, 'made-up', i::VARCHAR, 'kernel_' || c, 'operation' || c, 'workload' || c, implementation,
-        'protocol', 'environment', 'passed', 'latency', 'mean', 'ns', value, t, 'reported', 'source-native', '{{}}', 1,
-        NULL, NULL
+    SELECT 'made_up', cohort, run, 'made-up', i::VARCHAR, 'kernel_' || c, 'operation' || c, 'workload' || c,
+        implementation, 'protocol', 'environment', 'passed', 'latency', 'mean', 'ns', value, t, 'reported',
+        'source-native', '{{}}', 1, NULL, NULL
     FROM made ORDER BY cohort, value, run;
-    INSERT INTO lifecycle SELECT run, 'withdrawn', 'made up', TIMESTAMPTZ '2026-09-01', 1, NULL FROM made WHERE i % 1000 = 7;
+    INSERT INTO lifecycle
+    SELECT run, 'withdrawn', 'made up', TIMESTAMPTZ '2026-09-01', 1, NULL FROM made WHERE i % 1000 = 7;
     INSERT INTO submission_versions
     SELECT 'made-up', i::VARCHAR, 1, 'kernel_' || c, 'user ' || hash(i) % 5000, 'COMPLETED', true, false, NULL,
         (value / 1e6)::VARCHAR, 0.5, 'B200', 'v1.0', t, t, '{{}}', run, cohort, 1
     FROM made ORDER BY c, i;
     INSERT INTO listings
-    SELECT 1, 'made-up', 'kernel_' || i, true, 'sha256:' || sha256('listing' || i), NULL, 0, true, 1 FROM range({cohorts}) r(i);
+    SELECT 1, 'made-up', 'kernel_' || i, true, 'sha256:' || sha256('listing' || i), NULL, 0, true, 1
+    FROM range({cohorts}) r(i);
     INSERT INTO listing_entries SELECT 1, 'made-up', 'kernel_' || c, i::VARCHAR, 1 FROM made ORDER BY c, i;
     INSERT INTO syncs VALUES (1, 'made-up', 'https://made-up.invalid', '{{}}', 'complete', now(), now(), 'benchmark');
     DROP TABLE made;

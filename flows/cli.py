@@ -18,6 +18,9 @@ Examples:
   kix sync sol-execbench                    read the real board
   kix board 064_multi_head_qkv              the real boards of one kernel
   kix sql "select kernel, project, primary_value from leaderboard where rank = 1"
+  kix show sol-execbench:3483               one run: figures, rank, identity, protocol, record
+  kix cite sol-execbench:3483               the same run in one line, to put under a text
+  kix compare sol-execbench:3483 sol-execbench:6715
   kix manifest sol-execbench:3483           the published record of one run
   kix status                                what is here, how fresh, and where
 """
@@ -126,6 +129,68 @@ def records(since: str | None, home: Path | None, *, as_json: bool) -> None:
     from flows.commands.people import show_records
 
     show_records(settings_for(home), since, as_json=as_json)
+
+
+@main.command()
+@click.argument("run")
+@home_option
+@click.option("--manifest/--no-manifest", default=True, help="With or without the canonical manifest.")
+@json_option
+def show(run: str, home: Path | None, *, manifest: bool, as_json: bool) -> None:
+    """Show the page of RUN: everything that is known of one result.
+
+    Its figure and its rank on the board at hand, what it is a run of, how and where it was measured, what became of
+    it, people's notes, the canonical manifest, and a citation. RUN is a digest, the first digits of one, or SOURCE:ID
+    (its current run).
+
+    \b
+    Examples:
+      kix show sol-execbench:3483
+      kix show 449ac0a4 --no-manifest
+      kix show sol-execbench:3483 --json | jq .standing
+    """
+    from flows.commands.page import show_page
+
+    show_page(settings_for(home), run, home, manifest=manifest, as_json=as_json)
+
+
+@main.command()
+@click.argument("run")
+@home_option
+@json_option
+def cite(run: str, home: Path | None, *, as_json: bool) -> None:
+    """Print a citation of RUN.
+
+    It names implementation, operation, value, source, digest, where to find it upstream, and today's date (UTC).
+
+    \b
+    Examples:
+      kix cite sol-execbench:3483
+      kix cite 449ac0a4 --json
+    """
+    from flows.commands.cite import show_citation
+
+    show_citation(settings_for(home), run, as_json=as_json)
+
+
+@main.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
+@home_option
+@json_option
+def compare(runs: tuple[str, ...], home: Path | None, *, as_json: bool) -> None:
+    """Set two or more runs of one cohort side by side.
+
+    Values are given relative to the best of these runs. Runs that differ in kernel, workload, evaluation stack, GPU,
+    rule of correctness or metric are not comparable: the command says in what they differ and ends with 1.
+
+    \b
+    Examples:
+      kix compare sol-execbench:6715 sol-execbench:3483
+      kix compare 449ac0a4 7fdbc8ce --json
+    """
+    from flows.commands.compare import show_comparison
+
+    show_comparison(settings_for(home), runs, as_json=as_json)
 
 
 @main.command()

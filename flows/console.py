@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -11,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from flows.settings import Settings
+    from warehouse.connection import Connection
 
 
 def fail(message: str, code: int = 1) -> NoReturn:
@@ -31,6 +33,19 @@ def settings_for(home: Path | None) -> Settings:
         fail(f"a setting is wrong: {_problem(error)}", 2)
 
 
+@contextmanager
+def asking(settings: Settings) -> Iterator[Connection]:
+    """Open the published warehouse; what it cannot answer ends the command in words."""
+    from transforms.names import printable
+    from warehouse.connection import WarehouseError, reading
+
+    try:
+        with reading(settings.home) as connection:
+            yield connection
+    except WarehouseError as error:
+        fail(printable(str(error)))
+
+
 def _problem(error: Exception) -> str:
     errors = getattr(error, "errors", None)
     if errors is None:
@@ -41,10 +56,17 @@ def _problem(error: Exception) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON, times as ISO 8601."""
+    """Print a value as JSON, times as ISO 8601, with nothing in it that a terminal would obey."""
+    click.echo(as_json_text(value))
+
+
+def as_json_text(value: Any) -> str:
+    """Write a value as JSON over several lines; what a terminal would obey is escaped."""
     import orjson
 
-    click.echo(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
+    from transforms.names import printable_json
+
+    return printable_json(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:

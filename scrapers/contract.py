@@ -11,7 +11,10 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class SourcePolicy:
-    """Where a source lives, how politely it is read, and whose data it is."""
+    """Where a source lives, how politely it is read, and whose data it is.
+
+    `page_url` is where a person finds its results; empty when there is no such page.
+    """
 
     slug: str
     title: str
@@ -21,6 +24,7 @@ class SourcePolicy:
     attribution: str
     connections: int = 4
     requests_per_s: float = 10.0
+    page_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)

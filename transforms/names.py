@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+
+from transforms.curated import curated
 
 _OTHERS = re.compile(r"[^a-z0-9]+")
 _NOT_TOKEN = re.compile(r"[^a-z0-9_]")
+_NUMBER = re.compile(r"[0-9]+_+(?=[^_])")
+_BETWEEN_WORDS = re.compile(r"[_\s]+")
 
 
 def kebab(text: str) -> str:
@@ -26,3 +31,28 @@ def printable(text: str) -> str:
 def cut(text: str, most: int) -> str:
     """Shorten to `most` characters, the last of them `…`, if it is longer."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def printable_json(text: str) -> str:
+    """Escape what a terminal would obey in a JSON text, as `\\u009b`: it stays the same JSON. Line breaks between
+    values stay too."""
+    if text.isascii() and "\x7f" not in text:  # JSON escapes the other control characters among them itself
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+
+
+def operation_title(kernel_name: str) -> str:
+    """Return how a kernel is called in a title: `062_kv_cache_update` is `KV cache update`.
+
+    Without its number, underscores as spaces, the first letter a capital, known terms in their usual spelling
+    (`curated/terms.toml`); as the public index shows it. Never empty.
+    """
+    spelling: dict[str, str] = curated("terms")["spelling"]
+    words = [word for word in _BETWEEN_WORDS.split(_without_number(kernel_name)) if word]
+    title = " ".join(spelling.get(word.lower(), word) for word in words)
+    return title[:1].upper() + title[1:] if title else "Unnamed"
+
+
+def _without_number(kernel_name: str) -> str:
+    number = _NUMBER.match(kernel_name)
+    return kernel_name[number.end() :] if number else kernel_name

@@ -145,6 +145,13 @@ def format_latency(ns: int | float | Decimal) -> str:
     return f"{_fixed(value, 0)} ns"
 
 
+def format_value(value: float, unit: str) -> str:
+    """Show a measured figure with its unit: a time of 0 or more as `format_latency` does, anything else as stated."""
+    if unit in _NS_POWER and 0 <= value < math.inf:
+        return format_latency(Decimal(repr(float(value))).scaleb(_NS_POWER[unit], _EXACT))
+    return f"{_plain(value)} {unit}"
+
+
 def format_score(value: float, decimals: int) -> str:
     """Show a score with a fixed number of decimals, 0 to 100, the double rounded to nearest.
 
@@ -183,6 +190,11 @@ def format_instant_ms(moment: datetime) -> str:
 def _fixed(value: float, decimals: int) -> str:
     """Round the exact value of a double half up in its magnitude; adding 0.0 takes the sign off a negative zero."""
     return f"{Decimal(value + 0.0).quantize(_ONE.scaleb(-decimals), context=_EXACT):f}"
+
+
+def _plain(value: float) -> str:
+    whole = float(value).is_integer() and abs(value) <= MAX_SAFE_INTEGER
+    return str(int(value)) if whole else repr(float(value))
 
 
 def _cut(value: object) -> str:

@@ -10,8 +10,7 @@ from typing import TypeVar
 import click
 
 from flows import people
-from flows.commands.show import asking
-from flows.console import fail, print_json
+from flows.console import asking, fail, print_json
 from flows.lock import HomeBusy
 from flows.report import record_words
 from flows.settings import Settings

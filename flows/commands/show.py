@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 
 import flows.sample
 from flows import lock
-from flows.console import fail, print_json
+from flows.console import asking, print_json
 from flows.registry import SOURCES
 from flows.settings import Settings
 from scrapers.archive import Archive
@@ -23,20 +22,10 @@ from transforms.identity import canonical_json
 from transforms.names import printable
 from transforms.units import format_latency
 from warehouse import query
-from warehouse.connection import Connection, WarehouseError, published_path, reading
+from warehouse.connection import published_path
 
 WIDE = 10_000
 """Columns of a table that nobody looks at in a terminal: nothing is cut."""
-
-
-@contextmanager
-def asking(settings: Settings) -> Iterator[Connection]:
-    """Open the published warehouse; without one the command ends in words."""
-    try:
-        with reading(settings.home) as connection:
-            yield connection
-    except WarehouseError as error:
-        fail(str(error))
 
 
 def show_manifest(settings: Settings, name: str) -> None:

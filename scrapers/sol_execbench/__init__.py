@@ -12,6 +12,7 @@ POLICY = SourcePolicy(
     hosts=frozenset({"research.nvidia.com"}),
     licence="Public leaderboard API; no licence is stated for its data",
     attribution="NVIDIA SOL-ExecBench leaderboard, https://research.nvidia.com/benchmarks/sol-execbench",
+    page_url="https://research.nvidia.com/benchmarks/sol-execbench",
 )
 
 __all__ = ["POLICY", "Items", "Kernel", "Submission", "Workload", "parse", "read_index", "read_part"]

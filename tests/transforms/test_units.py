@@ -19,6 +19,7 @@ from transforms.units import (
     format_instant_ms,
     format_latency,
     format_score,
+    format_value,
     json_number,
     ms_to_ns,
     ms_to_ns_real,
@@ -331,6 +332,26 @@ def test_latencies_round_the_double_that_is_shown(ns: float) -> None:
     scaled = ns / size
     assert size <= ns < size * 1e3 or (unit == "ns" and ns < 1e3) or (unit == "s" and ns >= 1e9)
     assert number == shown_exactly(scaled, 0 if unit == "ns" else 2 if scaled < 10 else 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (1_163_104.0, "ns", "1.16 ms"),
+        (18_580, "ns", "18.6 µs"),
+        (2.5, "s", "2.50 s"),
+        (1.163104, "ms", "1.16 ms"),
+        (0.5, "us", "500 ns"),
+        (12.5, "gb_per_s", "12.5 gb_per_s"),
+        (3.0, "tokens", "3 tokens"),
+        (1234567.0, "tokens", "1234567 tokens"),
+        (1e300, "tokens", "1e+300 tokens"),
+        (-4.0, "ns", "-4 ns"),
+        (math.inf, "ns", "inf ns"),
+    ],
+)
+def test_a_time_is_shown_as_a_latency_and_other_figures_as_stated(value: float, unit: str, shown: str) -> None:
+    assert format_value(value, unit) == shown
 
 
 @pytest.mark.parametrize("ns", [-1, -0.1, float("nan"), float("inf"), Decimal("NaN"), 10**400])

@@ -150,8 +150,9 @@ def stories(draw: st.DrawFn) -> tuple[list[Run], list[Event]]:
             if does == "state":
                 hours = draw(st.sampled_from([1, 2, 24, 48, 60])) if not states else 24 * sync - 1
                 run = Run(
-                    f"{number}-{sync}", str(number), draw(st.sampled_from([1.0, 2.0, 3.0])), DAY + timedelta(hours=hours),
-                    sync, held=draw(st.integers(0, 9)) == 0, status=draw(st.sampled_from(["passed"] * 8 + ["timeout"])),
+                    f"{number}-{sync}", str(number), draw(st.sampled_from([1.0, 2.0, 3.0])),
+                    DAY + timedelta(hours=hours), sync,
+                    held=draw(st.integers(0, 9)) == 0, status=draw(st.sampled_from(["passed"] * 8 + ["timeout"])),
                 )  # fmt: skip
                 # A run is observed before the sync that first sees it.
                 if run.observed_at >= at:
