@@ -261,6 +261,11 @@ def review() -> None:
     """Decide on what is held for doubt: list it, accept it, or hold it.
 
     A run that is faster than the speed of light allows stays out of the rankings until a person accepts it.
+
+    \b
+    Examples:
+      kix review list
+      kix review hold sol-execbench:3483 --reason "the profile shows a cached result"
     """
 
 
@@ -288,7 +293,7 @@ def accept(subject: str, home: Path | None, reason: str, by_name: str | None) ->
     """Accept ID: the run ranks from now on. ID is a digest, the first digits of one, or SOURCE:ID.
 
     \b
-    Example:
+    Examples:
       kix review accept sol-execbench:3483 --reason "confirmed by the submitter's profile"
     """
     from flows.commands.people import run_verdict
@@ -315,7 +320,7 @@ def note(run: str, text: str, kind: str, by_name: str | None, home: Path | None)
     """Write a note on RUN, signed by name. It is shown on the run's page and changes no evidence level and no rank.
 
     \b
-    Example:
+    Examples:
       kix note sol-execbench:3483 "1.17 ms on our B200" --kind reproduction
     """
     from flows.commands.people import run_note
@@ -351,7 +356,7 @@ def rebuild(home: Path | None, *, as_json: bool) -> None:
     It is replaced whole or not at all. For a damaged warehouse, or after an update of kix that maps something better.
 
     \b
-    Example:
+    Examples:
       kix rebuild
     """
     from flows.commands.prove import run_rebuild

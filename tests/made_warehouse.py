@@ -13,6 +13,7 @@ from manifest_samples import FULL, METADATA
 from transforms.identity import comparison_key, correctness_digest
 from transforms.manifests import Made, make
 from warehouse.migrations import migrate
+from warehouse.records import derive_standings
 
 LOADED_AT = datetime(2026, 11, 2, 8, 30, tzinfo=UTC)
 OBSERVED_AT = datetime(2026, 5, 21, 22, 5, 9, 698000, tzinfo=UTC)
@@ -49,7 +50,9 @@ def made_home(home: Path, *runs: MadeRun) -> list[str]:
         migrate(db)
         put(db, "syncs", sync_id=1, source="made-up", base_url="https://made.example/api", scope="{}",
             status="complete", started_at=LOADED_AT, finished_at=LOADED_AT, kix_version="0")  # fmt: skip
-        return [_add(db, run) for run in runs]
+        digests = [_add(db, run) for run in runs]
+        derive_standings(db, everything=True)
+        return digests
 
 
 def put(db: duckdb.DuckDBPyConnection, table: str, **values: Any) -> None:

@@ -25,6 +25,7 @@ from warehouse.connection import WarehouseError, reading
 from warehouse.dossier import dossier
 from warehouse.dossier_parts import Dossier
 from warehouse.query import find_run
+from warehouse.records import derive_standings
 
 SOFTMAX = "sample_masked_softmax_rows"
 LISTED = json.loads((SAMPLE / "submissions" / "3.json").read_text(encoding="utf-8"))
@@ -161,6 +162,7 @@ def test_a_verdict_lifts_the_doubt_and_is_told(own_home: tuple[Path, duckdb.Duck
     when = datetime(2026, 11, 3, 12, tzinfo=UTC)
     put(db, "verdicts", verdict_id=1, subject=digest, verdict="accept", reason="measured again", by_name="B. Reader",
         decided_at=when, after_sync=1)  # fmt: skip
+    derive_standings(db, runs=[digest])
     db.close()
     one = page(home, digest)
     assert one.standing.rank == 1

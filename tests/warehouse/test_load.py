@@ -27,6 +27,7 @@ from scrapers.contract import Scope
 from warehouse.checks import run_checks
 from warehouse.connection import published_path, reading
 from warehouse.migrations import add_family_schemas
+from warehouse.records import derive_standings
 
 FAMILY = "sol_execbench_leaderboard"
 PROVENANCE = {"syncs", "fetches", "listings", "rejects", "drift"}
@@ -536,7 +537,7 @@ def test_a_family_is_never_null(sample_home: Path) -> None:
         "SELECT table_name, is_nullable FROM duckdb_columns() WHERE column_name = 'comparability_family'"
         " AND schema_name = 'main' AND table_name IN (SELECT table_name FROM duckdb_tables())",
     )
-    assert dict(rows) == dict.fromkeys((*BIG, "protocols", "record_events"), False)
+    assert dict(rows) == dict.fromkeys((*BIG, "protocols", "record_events", "standings"), False)
 
 
 def test_a_familys_schema_shows_its_rows_alone(sample_home: Path, tmp_path: Path) -> None:
@@ -554,6 +555,7 @@ def test_a_familys_schema_shows_its_rows_alone(sample_home: Path, tmp_path: Path
             ("source_metrics", "'other_family' AS comparability_family, 'other_run' AS run_digest"),
         ):  # fmt: skip
             db.execute(f"INSERT INTO {table} SELECT * REPLACE ({swap}) FROM {table} LIMIT 1")
+        derive_standings(db, runs=["other_run"])
         add_family_schemas(db)
         for view in views:
             assert db.execute(f"SELECT comparability_family FROM other_family.{view}").fetchall() == [("other_family",)]
