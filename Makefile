@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO := .demo
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test check format lint types sample clean
+.PHONY: demo test check format lint types sample dictionary clean
 
 demo: .venv/.kix
 	@$(BIN)/kix sync --sample --home $(DEMO)
@@ -31,6 +31,9 @@ types: .venv/.dev
 
 sample:
 	$(PYTHON) scrapers/sol_execbench/sample/make_sample.py
+
+dictionary: .venv/.kix
+	$(BIN)/python -m warehouse.dictionary > docs/data-dictionary.md
 
 clean:
 	rm -rf .venv $(DEMO)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from flows.cli import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"<!-- tested[^>]*-->\n```(console|sql)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"<!-- tested[^>]*-->\n```(console|sql|python)\n(.*?)```", re.DOTALL)
 COMMANDS = [
     line.removeprefix("$ ")
     for kind, text in BLOCK.findall(README)
@@ -24,6 +25,7 @@ COMMANDS = [
     if line.startswith("$ kix ")
 ]
 QUERIES = [text for kind, text in BLOCK.findall(README) if kind == "sql"]
+SCRIPTS = [text for kind, text in BLOCK.findall(README) if kind == "python"]
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,14 @@ def test_a_query_of_the_readme_has_an_answer(query: str, folder: Path) -> None:
     with answer.open("wb") as file:
         answer_query(folder / "demo/sample/warehouse.duckdb", query, "csv", file, timeout_s=30, memory_mb=1024)
     assert len(answer.read_text().splitlines()) > 1
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_of_the_readme_works(script: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "flows.cli", "sql", "from sol_execbench_leaderboard.runs", "--format", "parquet"]
+    home = ["--output", "runs.parquet", "--home", "demo/sample"]
+    subprocess.run([*command, *home], cwd=folder, check=True)
+    subprocess.run([sys.executable, "-c", script], cwd=folder, check=True)
 
 
 def test_make_knows_every_target_the_readme_names() -> None:

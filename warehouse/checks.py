@@ -10,6 +10,8 @@ import duckdb
 from warehouse.migrations import sql_files
 
 SHOWN = 5
+DERIVED = frozenset({"records_follow"})
+"""Checks of what a load derives itself, by the same SQL: for `kix verify`, where it can be anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,11 @@ def checks() -> Iterator[tuple[str, Callable[[duckdb.DuckDBPyConnection], list[t
 
 
 def run_checks(connection: duckdb.DuckDBPyConnection) -> list[Failure]:
-    """Run every check and return those that do not hold."""
+    """Run the checks that a load must pass, and return those that do not hold."""
     failures = []
     for name, find in checks():
+        if name in DERIVED:
+            continue
         rows = find(connection)
         if rows:
             failures.append(Failure(name, len(rows), tuple(rows[:SHOWN])))

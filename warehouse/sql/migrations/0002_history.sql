@@ -57,7 +57,7 @@ CREATE TABLE record_events (
     sync_id              BIGINT NOT NULL,
     policy               VARCHAR NOT NULL
 );
-COMMENT ON TABLE record_events IS 'Every change of a cohort''s leader, on a time line that is derived anew from runs and lifecycle after each sync (the one table that is not evidence). A run counts from its observation (one that supersedes another: from that moment) until it is superseded or retracted; a tie is no new record.';
+COMMENT ON TABLE record_events IS 'Every change of a cohort''s leader, on a time line that is derived anew from runs and lifecycle after each sync; not evidence. A run counts from its observation (one that supersedes another: from that moment) until it is superseded or retracted; a tie is no new record.';
 COMMENT ON COLUMN record_events.comparability_family IS 'The partition.';
 COMMENT ON COLUMN record_events.comparison_key IS 'The cohort.';
 COMMENT ON COLUMN record_events.number IS 'Number of the event in its cohort, from 1.';
