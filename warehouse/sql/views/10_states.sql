@@ -23,7 +23,7 @@ SELECT o.operation_digest, o.source,
     coalesce(from_json(l.metadata->'$.tags', '["VARCHAR"]'), o.tags) AS tags,
     o.manifest, o.first_seen_sync
 FROM operation_specs o LEFT JOIN latest l ON l.digest = o.operation_digest;
-COMMENT ON VIEW operations IS 'What is computed: one OperationSpec for each distinct kernel definition, with its latest names and tags.';
+COMMENT ON VIEW operations IS 'What is computed: one OperationSpec for each distinct kernel definition, with its latest names and tags. Names are not identity: two operations may share one, so join by digest.';
 COMMENT ON COLUMN operations.operation_digest IS 'Digest of the OperationSpec.';
 COMMENT ON COLUMN operations.source IS 'Slug of the source that defined it.';
 COMMENT ON COLUMN operations.slug IS 'Short name for addresses, the latest known.';
@@ -41,7 +41,7 @@ QUALIFY row_number() OVER (PARTITION BY run_digest ORDER BY sync_id DESC) = 1;
 COMMENT ON MACRO TABLE run_states_as_of IS 'The view run_states as it was after a sync.';
 
 CREATE OR REPLACE VIEW run_states AS FROM run_states_as_of(9223372036854775807);
-COMMENT ON VIEW run_states IS 'The latest event of each run that had one; a run without is as it was published.';
+COMMENT ON VIEW run_states IS 'The latest event of each run that had one; a run without is as it was published. Not the history, which is lifecycle, and not all reasons for not ranking, which are in eligibility.';
 COMMENT ON COLUMN run_states.run_digest IS 'The run.';
 COMMENT ON COLUMN run_states.event IS 'superseded, retracted, withdrawn or reinstated.';
 COMMENT ON COLUMN run_states.reason IS 'Why.';

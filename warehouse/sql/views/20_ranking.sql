@@ -21,7 +21,7 @@ WHERE r.first_seen_sync <= until_sync;
 COMMENT ON MACRO TABLE eligibility_as_of IS 'The view eligibility as it was after a sync.';
 
 CREATE OR REPLACE VIEW eligibility AS FROM eligibility_as_of(9223372036854775807);
-COMMENT ON VIEW eligibility IS 'Why runs do not rank under ranking-v1: one row for each run that does not and each reason. A run without a row ranks.';
+COMMENT ON VIEW eligibility IS 'Why runs do not rank under ranking-v1: one row for each run that does not and each reason. A run without a row ranks. Not for counting what failed: failed submissions never become runs (see submissions).';
 COMMENT ON COLUMN eligibility.comparability_family IS 'The partition.';
 COMMENT ON COLUMN eligibility.comparison_key IS 'The cohort.';
 COMMENT ON COLUMN eligibility.run_digest IS 'The run.';

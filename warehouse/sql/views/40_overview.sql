@@ -48,7 +48,7 @@ FROM runs r
 LEFT JOIN (SELECT comparability_family, any_value(notes) AS notes FROM protocols GROUP BY ALL) p
     USING (comparability_family)
 GROUP BY ALL;
-COMMENT ON VIEW families IS 'The partitions of the warehouse: runs of different families are never compared. Each has a schema of its name.';
+COMMENT ON VIEW families IS 'The partitions of the warehouse: runs of different families are never compared. Each has a schema of its name. Not for comparing families by their counts.';
 COMMENT ON COLUMN families.comparability_family IS 'The partition, and the name of its schema.';
 COMMENT ON COLUMN families.source IS 'Slug of the source.';
 COMMENT ON COLUMN families.notes IS 'What the protocol says about comparing its results.';
@@ -91,7 +91,7 @@ JOIN syncs s USING (sync_id)
 LEFT JOIN (SELECT source, kernel, max(observed_at) AS newest_observed_at FROM runs GROUP BY ALL) r
     ON r.source = l.source AND r.kernel = l.kernel
 GROUP BY l.source, l.kernel;
-COMMENT ON VIEW freshness IS 'How fresh what we know of each kernel is. A board that did not change is fresh when it was read lately.';
+COMMENT ON VIEW freshness IS 'How fresh what we know of each kernel is. A board that did not change is fresh when it was read lately. Not a measure of how active a board is.';
 COMMENT ON COLUMN freshness.source IS 'Slug of the source.';
 COMMENT ON COLUMN freshness.kernel IS 'The source''s name of the kernel.';
 COMMENT ON COLUMN freshness.listed IS 'Submissions on its latest listing.';
