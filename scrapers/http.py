@@ -141,7 +141,7 @@ class Client:
             raise GiveUp(url, f"no address that can be asked: {error}") from error
         if parts.username or parts.password:
             raise GiveUp(url, "a URL with credentials is not asked")
-        path = posixpath.normpath("/" + unquote(parts.path)).lower()
+        path = posixpath.normpath("/" + unquote(parts.path).lstrip("/")).lower()
         if any(f"{path}/".startswith(f"{closed}/") for closed in self.policy.closed_paths):
             raise GiveUp(url, f"refused: {self.policy.slug} is never asked for {parts.path}")
         if self._base_url is not None:

@@ -199,9 +199,10 @@ def _row(page: Page, record: dict[str, Made]) -> list[Any]:
     identity = dict(page.identity)
     figure = (primary.metric, primary.statistic, primary.unit, float(primary.value)) if primary else (None,) * 4
     key = identity.get("comparison key")
+    family = protocol.spec.get("comparability", {}).get("family", "unstated")
     return [
         _page_key(page, run), page.canonical_id or page.address_id or page.shown_id, run.digest, native.get("source"),
-        native.get("externalId"), native.get("benchmark"), protocol.spec.get("comparability", {}).get("family", "unstated"),
+        native.get("externalId"), native.get("benchmark"), family,
         run.spec["status"], *figure, units.parse_instant(run.spec["observedAt"]), page.title, page.operation,
         page.workload, page.run_digest, key.removesuffix("…") if key else None, page.value, page.unit, page.statistic,
         int(page.samples) if page.samples else None, page.metrics, identity.get("source"), identity.get("external id"),

@@ -2,7 +2,7 @@
 
 The index's pages are written by a program, so theirs are. A page that is not was cut short or changed on the way, and
 parsers disagree on what stands where in such a one. It is found out here, in one pass, before a tree is built: what
-comes through means the same to every parser, and holds nothing that makes one slow.
+comes through leaves a parser next to nothing to guess, and holds nothing that makes one slow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ LAST = ["html", "body"]
 _TAG = re.compile(
     r"""<(/?)([a-zA-Z][^\s/>\x00]*+)((?:\s++|/(?!>)|[^\s"'<>/=\x00]++(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s"'=<>`]++))?+)*+)(/?)>"""
 )
-_NEXT = re.compile(r"<(?=[a-zA-Z/!?])")
 _DOCTYPE = re.compile(r"<!doctype[^<>]*+>", re.IGNORECASE)
 
 
@@ -52,14 +51,13 @@ def check_whole(text: str) -> None:
     """Raise `BrokenMarkup` unless every element that opens closes in its place."""
     open_tags: list[tuple[str, int]] = []
     at = tags = foreign = 0
-    while found := _NEXT.search(text, at):
-        start = found.start()
+    while (start := text.find("<", at)) >= 0:
         if text.startswith("<!", start) or text.startswith("<?", start):
             at = _after_declaration(text, start)
             continue
         tag = _TAG.match(text, start)
         if tag is None:
-            raise BrokenMarkup(f"a tag that does not end in line {_line(text, start)}")
+            raise BrokenMarkup(f"a `<` that is no whole tag in line {_line(text, start)}")
         tags += 1
         name, at = tag[2].lower(), tag.end()
         if tag[1]:
@@ -68,8 +66,8 @@ def check_whole(text: str) -> None:
         elif name not in VOID and not (tag[4] and foreign):
             open_tags.append((name, start))
             foreign += name in FOREIGN
-            if name in RAW and not foreign:
-                at = _after_raw(text, name, at)
+            if name in RAW:
+                at = _after_raw(text, name, at, plain=bool(foreign) or name in ("title", "textarea"))
         if tags > MOST_TAGS or len(open_tags) > MOST_DEPTH:
             raise BrokenMarkup(f"more than {MOST_TAGS:,} tags, or tags more than {MOST_DEPTH} deep")
     if left := [one for one in open_tags if one[0] not in LAST]:
@@ -85,9 +83,9 @@ def _close(text: str, start: int, name: str, open_tags: list[tuple[str, int]]) -
 
 def _after_declaration(text: str, start: int) -> int:
     if text.startswith("<!--", start):
-        # `<!-->` and `<!--->` end at once for some parsers and not for others.
+        # `<!-->`, `<!--->` and `--!>` end it for some parsers and not for others.
         end = text.find("-->", start + 4)
-        if end < 0 or text.startswith((">", "->"), start + 4):
+        if end < 0 or text.startswith((">", "->"), start + 4) or text.find("--!>", start, end) >= 0:
             raise BrokenMarkup(f"a comment that does not end in line {_line(text, start)}")
         return end + 3
     doctype = _DOCTYPE.match(text, start)
@@ -96,11 +94,12 @@ def _after_declaration(text: str, start: int) -> int:
     return doctype.end()
 
 
-def _after_raw(text: str, name: str, start: int) -> int:
-    end = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, start)
+def _after_raw(text: str, name: str, start: int, *, plain: bool) -> int:
+    """Return where the end tag of an element begins whose content is text; `plain`: not for every parser."""
+    end = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(text, start)
     if end is None:
         raise BrokenMarkup(f"<{name}> of line {_line(text, start)} is not closed")
-    if name in ("title", "textarea") and "<" in text[start : end.start()]:
+    if plain and "<" in text[start : end.start()]:
         raise BrokenMarkup(f"a tag inside <{name}> in line {_line(text, start)}")
     return end.start()
 

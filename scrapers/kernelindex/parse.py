@@ -1,7 +1,7 @@
 """From archived run pages to what they say; from sitemaps and other pages to the addresses in them.
 
-The one HTML parser is Python's own, through BeautifulSoup: `markup.check_whole` has seen to it that all parsers would
-build the same tree. Things are found by their words and their place, never by their style classes.
+The one HTML parser is Python's own, through BeautifulSoup: `markup.check_whole` has seen to it that
+there is nothing to guess. Things are found by their words and their place, never by their style classes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ SECTIONS = (
 IDENTITY = frozenset(("implementation", "project", "revision", "workload", "comparison key", "source", "external id"))
 BLOCKS = ["p", "div"]
 PRIMARY = "Primary measurement"
+NO_ROWS = "Only the primary measurement was published."
+"""What stands in place of a list of measurements."""
 
 _DATE = r"(\d{4}-\d\d-\d\d|—)"
 _CONTEXT = re.compile(r"(.+?) · (.+) · run ([0-9A-Za-z:-]+)…?")
@@ -101,7 +103,12 @@ def _parse_page(body: bytes, part: Part, found: Findings) -> Page:
 
 
 def _list(sections: dict[str, Tag], name: str, page: Page, found: Findings) -> Rows | None:
-    return _rows(sections[name], f"page#{name}", page, found) if name in sections else None
+    if name not in sections:
+        return None
+    rows = _rows(sections[name], f"page#{name}", page, found)
+    if not rows and NO_ROWS not in text_in(sections[name]):
+        found.drift.append(Drift(f"page#{name}", "rows gone", page.locator))
+    return rows
 
 
 def _sections(soup: BeautifulSoup, part: Part, found: Findings) -> dict[str, Tag]:
