@@ -20,7 +20,8 @@ from transforms.manifests import Made, ManifestError, parse_record
 
 FULL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NOTES = {
-    "Retracted": "retracted", "Disputed": "disputed", "Superseded": "superseded", "Not re-observed": "stale",
+    "retracted": "retracted", "disputed": "disputed", "superseded": "superseded", "not re-observed": "stale",
+    "stale": "stale",
 }  # fmt: skip
 CENTRES = ("mean", "median")
 
@@ -221,7 +222,9 @@ def _page_key(page: Page, run: Made) -> str:
 
 
 def _kinds(notes: tuple[str, ...]) -> list[str]:
-    return [kind for note in notes for word, kind in NOTES.items() if note.startswith(word)]
+    """Return what each note says became of the run: its first telling word; the rest is reasons."""
+    words = re.compile("|".join(NOTES), re.IGNORECASE)
+    return [NOTES[match[0].lower()] for note in notes if (match := words.search(note))]
 
 
 def _day(text: str | None) -> str | None:

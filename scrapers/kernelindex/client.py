@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from urllib.parse import urljoin, urlsplit
 
 from scrapers import saved
 from scrapers.contract import Capture, Entry, Fetch, Index, Part, Reject, Scope
 from scrapers.errors import GiveUp, SyncFailed
 from scrapers.kernelindex.markup import BrokenMarkup, check_whole, text_of
-from scrapers.kernelindex.parse import run_ids, sitemap_addresses
+from scrapers.kernelindex.parse import run_ids
 
 RUN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z:._-]{0,99}")
 """How the index names a run in an address: its id, or its digest."""
+
+_LOC = re.compile(r"<loc>([^<]*)</loc>")
 
 MOST_PAGES = 200_000
 MOST_SITEMAPS = 100
@@ -121,6 +124,12 @@ async def _sitemap(fetch: Fetch, url: str) -> list[str]:
     except GiveUp as error:
         raise SyncFailed(f"the sitemap cannot be read: {error}; name pages with --page FILE|URL|ID") from error
     return [one for one in addresses if one.startswith(("https://", "http://"))]
+
+
+def sitemap_addresses(body: bytes) -> list[str]:
+    """Return the addresses that a sitemap lists (`loc`, sitemaps.org), in its order."""
+    # Nothing else of it is of use, and a reader of XML brings entities and what can be done with them.
+    return [unescape(address).strip() for address in _LOC.findall(body.decode("utf-8-sig", errors="replace"))]
 
 
 async def _linked(fetch: Fetch, url: str, rejects: list[Reject]) -> list[str]:

@@ -1,4 +1,4 @@
-"""From archived run pages to what they say; from sitemaps and other pages to the addresses in them.
+"""From archived run pages to what they say; from other pages to the runs that they link to.
 
 The one HTML parser is Python's own, through BeautifulSoup: `markup.check_whole` has seen to it that
 there is nothing to guess. Things are found by their words and their place, never by their style classes.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from html import unescape
 
 from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString
@@ -24,6 +23,7 @@ SECTIONS = (
 )  # fmt: skip
 IDENTITY = frozenset(("implementation", "project", "revision", "workload", "comparison key", "source", "external id"))
 BLOCKS = ["p", "div"]
+NOTES = ["p", "aside", "li"]
 PRIMARY = "Primary measurement"
 NO_ROWS = "Only the primary measurement was published."
 """What stands in place of a list of measurements."""
@@ -39,8 +39,8 @@ _METRIC = r"(?:SOL [0-9.]+|[0-9.]+× reference|\d+/\d+ cases faster|[a-z][a-z0-9
 _METRICS = re.compile(rf"{_METRIC}(?: · {_METRIC})*")
 _DIGEST = re.compile(r"(sha256:[0-9a-f]{1,64})…?")
 _PUBLISHED = re.compile(rf"Published {_DATE} · (.+)")
-_NOTE = re.compile(r"(Retracted|Disputed|Superseded|Not re-observed)\b.*")
-_LOC = re.compile(r"<loc>([^<]*)</loc>")
+_NOTE = re.compile(r"\b(?:retracted|disputed|superseded|not re-observed|stale)\b", re.IGNORECASE)
+_FIGURE = re.compile(r"-?[0-9][0-9.e+-]*")
 _RUN_PATH = re.compile(r"(?:https?://[^/?#]+)?/runs/([0-9A-Za-z:-]+)/?")
 
 
@@ -64,12 +64,6 @@ def tree_of(body: bytes) -> BeautifulSoup:
     return BeautifulSoup(text, "html.parser")
 
 
-def sitemap_addresses(body: bytes) -> list[str]:
-    """Return the addresses that a sitemap lists (`loc`, sitemaps.org), in its order."""
-    # Nothing else of it is of use, and a reader of XML brings entities and what can be done with them.
-    return [unescape(address).strip() for address in _LOC.findall(body.decode("utf-8-sig", errors="replace"))]
-
-
 def run_ids(body: bytes) -> list[str]:
     """Return the ids of the runs that a page links to, in its order. Raises `BrokenMarkup`."""
     links = (_RUN_PATH.fullmatch(str(link["href"])) for link in tree_of(body).find_all("a", href=True))
@@ -91,8 +85,9 @@ def _parse_page(body: bytes, part: Part, found: Findings) -> Page:
         raise RejectItem(part.locator, "a replacement character (U+FFFD): its text was damaged")
     sections = _sections(soup, part, found)
     page = Page(part.locator, "", _manifest(sections, part), address_id=part.upstream_id or None)
-    page = _read_head(soup, page, found)
-    page = _read_primary(soup, page, found)
+    primary = _primary(soup)
+    page = _read_head(soup, primary, page, found)
+    page = _gone("primary measurement", page, found) if primary is None else _read_primary(primary, page, found)
     page = replace(
         page,
         measurements=_list(sections, "measurements", page, found),
@@ -131,62 +126,70 @@ def _manifest(sections: dict[str, Tag], part: Part) -> str:
     return texts[0].get_text()
 
 
-def _read_head(soup: BeautifulSoup, page: Page, found: Findings) -> Page:
+def _primary(soup: BeautifulSoup) -> Tag | None:
+    words = soup.find_all([*BLOCKS, "span", "h2", "h3"])
+    labels = [tag for tag in words if not _children(tag) and text_in(tag) == PRIMARY]
+    return labels[0].find_parent("section") if len(labels) == 1 else None
+
+
+def _read_head(soup: BeautifulSoup, primary: Tag | None, page: Page, found: Findings) -> Page:
     heads = soup.find_all("h1")
     if len(heads) != 1:
         return _gone("title", page, found)
     link = soup.find("link", rel="canonical", href=True)
     canonical = _RUN_PATH.fullmatch(str(link["href"])) if isinstance(link, Tag) else None
     page = replace(page, title=text_in(heads[0]), canonical_id=canonical[1] if canonical else None)
-    between = list(_between(heads[0]))
+    between = list(_between(heads[0], primary))
     contexts = [match for _, text in between if (match := _CONTEXT.fullmatch(text))]
     others = [(name, text) for name, text in between if not _CONTEXT.fullmatch(text)]
-    page = replace(page, notes=tuple(text for _, text in others if _NOTE.fullmatch(text)))
-    if any(name == "p" and not _NOTE.fullmatch(text) for name, text in others):
+    page = replace(page, notes=tuple(text for _, text in others if _NOTE.search(text)))
+    if any(name in NOTES and not _NOTE.search(text) for name, text in others):
         found.drift.append(Drift("page.notes", "new line", page.locator))
     if not contexts:
         return _gone("context", page, found)
     return replace(page, operation=contexts[0][1], workload=contexts[0][2], shown_id=contexts[0][3])
 
 
-def _between(head: Tag) -> Iterator[tuple[str, str]]:
+def _between(head: Tag, primary: Tag | None) -> Iterator[tuple[str, str]]:
     """Yield the lines (element, text) between the title and the first section: the context, then notes on the run."""
-    for tag in head.find_all_next([*BLOCKS, "section"]):
-        if tag.name == "section":
+    lines = [*BLOCKS, *NOTES, "section"]
+    for tag in head.find_all_next(lines):
+        if tag is primary or (primary is None and tag.name == "section"):
             return
-        if tag.find(BLOCKS) is None and (text := text_in(tag)):
+        if tag.find(lines) is None and (text := text_in(tag)):
             yield tag.name, text
 
 
-def _read_primary(soup: BeautifulSoup, page: Page, found: Findings) -> Page:
-    words = soup.find_all([*BLOCKS, "span", "h2", "h3"])
-    labels = [tag for tag in words if not _children(tag) and text_in(tag) == PRIMARY]
-    section = labels[0].find_parent("section") if len(labels) == 1 else None
-    if section is None:
-        return _gone("primary measurement", page, found)
+def _read_primary(section: Tag, page: Page, found: Findings) -> Page:
     page = _read_figure(section, page, found)
     page = replace(page, identity=_rows(section, "page.identity", page, found))
     names = {key for key, _ in page.identity}
     found.drift += [Drift(f"page.identity.{name}", "field gone", page.locator) for name in sorted(IDENTITY - names)]
     found.drift += [Drift(f"page.identity.{name}", "new field", page.locator) for name in sorted(names - IDENTITY)]
-    digests = [match[1] for tag in section.find_all("span") if (match := _DIGEST.fullmatch(text_in(tag)))]
     # The comparison key, a row of the list above, looks the same.
-    shown = [one for one in digests if one not in {value.removesuffix("…") for _, value in page.identity}]
-    page = replace(page, run_digest=shown[0]) if len(shown) == 1 else _gone("run digest", page, found)
+    keys = {value.removesuffix("…") for _, value in page.identity}
+    digests = {match[1] for tag in section.find_all() if (match := _DIGEST.fullmatch(text_in(tag)))} - keys
+    page = replace(page, run_digest=digests.pop()) if len(digests) == 1 else _gone("run digest", page, found)
     return _read_lines(section, page, found)
 
 
 def _read_figure(section: Tag, page: Page, found: Findings) -> Page:
     """Read the figure: a span of the value with its unit in a span of its own, and the statistic after it."""
-    figures = [tag for tag in section.find_all("span") if isinstance(tag.find("span"), Tag)]
+    figures = [tag for tag in section.find_all() if _is_figure(tag)]
     if len(figures) != 1:
         return _gone("value", page, found)
-    page = replace(page, value=_own_text(figures[0]), unit=_micro(text_in(figures[0].find_all("span")[0])))
-    following = figures[0].find_next_sibling()
+    unit, *others = _children(figures[0])
+    page = replace(page, value=_own_text(figures[0]), unit=_micro(text_in(unit)))
+    following = others[0] if others else figures[0].find_next_sibling()
     match = _STATISTIC.fullmatch(text_in(following)) if isinstance(following, Tag) else None
     if match is None:
         return _gone("statistic", page, found)
     return replace(page, statistic=match[1], samples=match[2])
+
+
+def _is_figure(tag: Tag) -> bool:
+    children = _children(tag)
+    return bool(children) and children[0].name == "span" and _FIGURE.fullmatch(_own_text(tag)) is not None
 
 
 def _read_lines(section: Tag, page: Page, found: Findings) -> Page:
@@ -207,8 +210,7 @@ def _read_lines(section: Tag, page: Page, found: Findings) -> Page:
 
 def _lines(section: Tag) -> Iterator[str]:
     for tag in section.find_all(BLOCKS):
-        spans = _children(tag)
-        figure = bool(spans) and spans[0].name == "span" and spans[0].find("span") is not None
+        figure = any(_is_figure(one) for one in (tag, *_children(tag)))
         if tag.find(BLOCKS) is None and _row(tag) is None and not figure and text_in(tag):
             yield text_in(tag)
 
@@ -242,7 +244,7 @@ def _is_other_row(tag: Tag) -> bool:
 
 def _read_closing(manifest: Tag, page: Page, found: Findings) -> Page:
     """Read the closing line, the innermost element that begins with `Published`; the link after it is none of it."""
-    lines = [text for tag in manifest.find_all_next(["span", *BLOCKS]) if (text := _until_link(tag))]
+    lines = (_until_link(tag) for tag in manifest.find_all_next() if tag.name != "pre")
     matches = [match for line in lines if (match := _PUBLISHED.fullmatch(line))]
     if not matches:
         return _gone("published", page, found)

@@ -13,6 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from board_server import BoardServer
 from conftest import run_sync
@@ -258,3 +259,24 @@ def test_nothing_is_there_before_a_page_was_read(replay_home: Path) -> None:
     with reading(replay_home) as db:
         assert audit.counts(db) == {}
         assert audit.findings(db) == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "INSERT INTO published_run_versions FROM published_run_versions",
+        "INSERT INTO published_run_sightings FROM published_run_sightings",
+        "INSERT INTO published_run_problems FROM published_run_problems",
+        "DELETE FROM published_run_sightings",
+        "DELETE FROM published_run_versions",
+        "UPDATE published_run_versions SET version = 2",
+        "UPDATE published_run_versions SET run_digest = 'sha256:1'",
+    ],
+)
+def test_damage_is_found_by_a_check(home: Path, read: Read, damage: str) -> None:
+    read(changed(run_page("3483"), "SOL 0.0914", "SOL 0.0915"))
+    file = home / "warehouse.duckdb"
+    file.chmod(0o644)
+    with duckdb.connect(file) as db:
+        db.execute(damage)
+        assert {failure.check for failure in run_checks(db)} == {"published_runs_hold_together"}
