@@ -126,8 +126,7 @@ class Claims:
             ("closing source", page.source, known),
             ("external id", _bare(self._identity.get("external id")), native.get("externalId")),
         ]
-        full = page.canonical_id or page.address_id
-        if page.shown_id and full and FULL_ID.fullmatch(full):
+        if page.shown_id and (full := _full_id(page)):
             claims.append(("run id", page.shown_id, _as_long(full, page.shown_id)))
         if page.canonical_id and page.address_id and FULL_ID.fullmatch(page.address_id):
             claims.append(("canonical id", page.canonical_id, page.address_id))
@@ -202,7 +201,7 @@ def _row(page: Page, record: dict[str, Made]) -> list[Any]:
     key = identity.get("comparison key")
     family = protocol.spec.get("comparability", {}).get("family", "unstated")
     return [
-        _page_key(page, run), page.canonical_id or page.address_id or page.shown_id, run.digest, native.get("source"),
+        _page_key(page, run), _full_id(page) or page.shown_id, run.digest, native.get("source"),
         native.get("externalId"), native.get("benchmark"), family,
         run.spec["status"], *figure, units.parse_instant(run.spec["observedAt"]), page.title, page.operation,
         page.workload, page.run_digest, key.removesuffix("…") if key else None, page.value, page.unit, page.statistic,
@@ -214,11 +213,15 @@ def _row(page: Page, record: dict[str, Made]) -> list[Any]:
 
 def _page_key(page: Page, run: Made) -> str:
     """Return what a page is known by over time: the index's id; where a saved page shows it cut, the submission."""
-    for known in (page.canonical_id, page.address_id):
-        if known and not known.startswith("sha256:"):
-            return known
+    if full := _full_id(page):
+        return full
     native = run.spec.get("sourceNative", {})
     return f"{native['source']}:{native['externalId']}" if "externalId" in native else run.digest
+
+
+def _full_id(page: Page) -> str | None:
+    """Return the whole id: of the address asked, else what the page says of itself. A cut one names many runs."""
+    return next((one for one in (page.address_id, page.canonical_id) if one and FULL_ID.fullmatch(one)), None)
 
 
 def _kinds(notes: tuple[str, ...]) -> list[str]:

@@ -169,7 +169,14 @@ def test_a_page_that_is_silent_where_its_manifest_is_not_is_drift(pattern: str, 
 
 def test_the_address_is_held_against_the_canonical_link() -> None:
     assert problems(run_page("3483"), run_id("3483")) == {}
-    assert set(problems(run_page("3483"), run_id("27772"))) == {"canonical id"}
+    html = run_page("3483")
+    assert set(problems(html, run_id("27772"))) == {"canonical id"}
+    assert record(html, run_id("27772"))["page"] == run_id("27772")
+
+
+def test_two_pages_with_the_same_cut_id_are_two_pages() -> None:
+    cut = [run_page(name).replace(run_id(name), "01a0352b") for name in DIGESTS]
+    assert len({record(html, "01a0352b")["page"] for html in cut}) == 2
 
 
 def test_a_page_without_a_whole_id_is_known_by_its_submission() -> None:
