@@ -66,6 +66,10 @@ def main() -> None:
 @click.option("--kernel", "kernels", multiple=True, metavar="NAME", help="Only this kernel (repeatable).")
 @click.option("--tag", help="Only kernels with this tag.")
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N kernels.")
+@click.option(
+    "--page", "pages", multiple=True, metavar="FILE|URL|ID",
+    help="Only this run page of kernelindex (repeatable): a saved HTML file, an address, a run's id, or a .txt list.",
+)  # fmt: skip
 @click.option("--full", is_flag=True, help="Ask for everything anew, without revalidation.")
 @click.option("--offline", is_flag=True, help="From the archive only, without the network.")
 @click.option("--dry-run", is_flag=True, help="Do everything but publish.")
@@ -87,6 +91,7 @@ def sync(**options: Any) -> None:
       kix sync sol-execbench
       kix sync sol-execbench --kernel 064_multi_head_qkv_projection_with_rope_backward
       kix sync sol-execbench --offline --dry-run --json
+      kix sync kernelindex --page run-3483.html --page https://kernelindex.com/runs/ID
     """
     from flows.commands.sync import run_sync
 
@@ -238,6 +243,26 @@ def manifest(run: str, home: Path | None, *, as_json: bool) -> None:  # noqa: AR
     from flows.commands.show import show_manifest
 
     show_manifest(settings_for(home), run)
+
+
+@main.command()
+@home_option
+@json_option
+def audit(home: Path | None, *, as_json: bool) -> None:
+    """Hold our runs against what KernelIndex published of them.
+
+    Runs are matched by digest, else by source and id. Exit code 0: nothing differs; 1: something does, or nothing could
+    be compared. A rank is told and never counts (the index keeps only the best few runs of a kernel), and so is a
+    run that is only here, unless the whole index was read and shows a slower one.
+
+    \b
+    Examples:
+      kix sync kernelindex --page run-3483.html && kix audit
+      kix audit --json | jq .counts
+    """
+    from flows.commands.audit import show_audit
+
+    raise SystemExit(show_audit(settings_for(home), as_json=as_json))
 
 
 @main.command()

@@ -59,12 +59,10 @@ async def load(
     loader = Loader(connection, sync)
     known = loader.known_listings()
     found = Findings()
-    done = 0
-    for bundle in _bundles(source, reading, archive, known):
+    for done, bundle in _bundles(source, reading, archive, known):
         loader.add(bundle)
         found.rejects += bundle.rejects
         found.drift += bundle.drift
-        done += len(bundle.rows["listings"])
         progress("loading", done, len(reading.parts))
         await asyncio.sleep(0)  # an interrupt is heard here
     found.rejects += loader.listed_twice()
@@ -77,14 +75,17 @@ async def load(
     return Outcome(status, rejects, drift, loaded)
 
 
-def _bundles(source: Source, reading: Reading, archive: Archive, known: dict[str, KnownListing]) -> Iterator[Bundle]:
+def _bundles(
+    source: Source, reading: Reading, archive: Archive, known: dict[str, KnownListing]
+) -> Iterator[tuple[int, Bundle]]:
+    """Yield bundles of a size worth staging, each with how many parts are done by then."""
     bundle = Bundle()
-    for part in reading.parts:
+    for done, part in enumerate(reading.parts, 1):
         bundle.extend(_bundle_of(source, part, archive, known.get(part.key)))
         if len(bundle) >= STAGE_ROWS:
-            yield bundle
+            yield done, bundle
             bundle = Bundle()
-    yield bundle
+    yield len(reading.parts), bundle
 
 
 def _bundle_of(source: Source, part: Part, archive: Archive, before: KnownListing | None) -> Bundle:
@@ -92,7 +93,7 @@ def _bundle_of(source: Source, part: Part, archive: Archive, before: KnownListin
         # Zero after non-zero is believed only where the index says zero too.
         reason = f"the listing is empty and held {before.listed} before: to be looked at, nothing is withdrawn"
         part = replace(part, complete=False, rejects=(*part.rejects, Reject(part.locator, part.key, reason)))
-    if before is not None and before.clean and _same(part, before):
+    if source.boards and before is not None and before.clean and _same(part, before):
         # The same bytes as last time, all of them used: there is nothing to parse.
         bundle, entries_sync = Bundle(), before.entries_sync
     else:
@@ -100,10 +101,11 @@ def _bundle_of(source: Source, part: Part, archive: Archive, before: KnownListin
         entries_sync = None
     bundle.rejects[:0] = part.rejects
     bundle.drift[:0] = part.drift
-    clean = not bundle.rejects and not bundle.drift
-    bundle.add(
-        "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
-    )
+    if source.boards:
+        clean = not bundle.rejects and not bundle.drift
+        bundle.add(
+            "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
+        )
     return bundle
 
 

@@ -25,7 +25,7 @@ def progress_bar(source: str, *, shown: bool) -> Iterator[Progress]:
 
         def show(stage: str, done: int, total: int) -> None:
             if stage not in stages:
-                stages[stage] = bars.add_task(f"{source}: {stage} kernels", total=total)
+                stages[stage] = bars.add_task(f"{source}: {stage}", total=total)
             bars.update(stages[stage], completed=done, total=total)  # type: ignore[arg-type]
 
         yield show

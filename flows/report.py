@@ -18,12 +18,16 @@ WORDS = {
     "metadata_versions": "new names or titles",
     "submission_renames": "renamed submitters",
     "reviews": "held for review",
+    "published_runs": "states of run pages",
 }
 
 
 @dataclass(slots=True)
 class Report:
-    """What one sync of one source did. `bytes` are as received; `inserted` and `unchanged` count rows by table."""
+    """What one sync of one source did. `bytes` are as received; `inserted` and `unchanged` count rows by table.
+
+    `audit` counts our runs against the public index's by state, once pages of the index were read.
+    """
 
     sync_id: int
     source: str
@@ -45,6 +49,7 @@ class Report:
     reviews: list[dict[str, str]] = field(default_factory=list)
     records: list[dict[str, Any]] = field(default_factory=list)
     incomplete: list[str] = field(default_factory=list)
+    audit: dict[str, int] = field(default_factory=dict)
     warehouse: str = ""
     error: str | None = None
 
@@ -70,9 +75,12 @@ class Report:
         state = {"complete": "complete", "partial": "done in part"}[self.status] + (
             " (dry run)" if self.dry_run else ""
         )
+        read = f"{found.get('kernels', 0):,} kernels and {found.get('submissions', 0):,} submissions"
+        if "pages" in found:
+            read = f"{found['pages']:,} run page{'' if found['pages'] == 1 else 's'}"
         return (
-            f"{self.source}: {state}. Read {found.get('kernels', 0):,} kernels and {found.get('submissions', 0):,}"
-            f" submissions with {self.requests:,} requests ({self.not_modified:,} unchanged). New: {what}."
+            f"{self.source}: {state}. Read {read}"
+            f" with {self.requests:,} requests ({self.not_modified:,} unchanged). New: {what}."
         )
 
     def record_lines(self) -> list[str]:
@@ -96,11 +104,21 @@ class Report:
         lines += _section(
             "For review", [f"{one['reason']}: {_code(one['subject'])} {_code(one['detail'])}" for one in self.reviews]
         )
+        lines += _section("Against the public index", [f"{count} {state}" for state, count in self.audit.items()])
         lines += _section("Drift", [f"{_code(one.path)}: {one.change} ({one.count} times)" for one in self.drift])
         return "\n".join(lines)
 
 
-NEWS = ("operations", "runs", "submissions", "lifecycle", "metadata_versions", "submission_renames", "reviews")
+NEWS = (
+    "operations",
+    "runs",
+    "submissions",
+    "lifecycle",
+    "metadata_versions",
+    "submission_renames",
+    "reviews",
+    "published_runs",
+)
 
 
 def record_words(record: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import flows.sample
@@ -21,11 +22,13 @@ from flows.lock import holding
 from flows.registry import Source
 from flows.report import Report
 from flows.settings import Settings
+from scrapers import saved
 from scrapers.archive import Archive, Offline, SyncRecord
 from scrapers.bounds import Limits
 from scrapers.contract import Entry, Fetch, Index, Part, Reading, Scope
 from scrapers.errors import SyncFailed
 from scrapers.http import Client, Traffic, paced
+from warehouse import audit
 from warehouse.connection import WarehouseError, Working, in_words, published_path
 from warehouse.load import Loaded
 from warehouse.query import synced_as
@@ -46,12 +49,16 @@ class Step(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a sync is asked to do. `mode` is normal, full (no revalidation), offline or sample."""
+    """What a sync is asked to do. `mode` is normal, full (no revalidation), offline or sample.
+
+    `saved` are the files behind those of the scope's pages that are no addresses on the network.
+    """
 
     scope: Scope = field(default_factory=Scope)
     base_url: str | None = None
     mode: str = "normal"
     dry_run: bool = False
+    saved: tuple[Path, ...] = ()
 
 
 async def directly(name: str, work: Callable[[], Awaitable[Result]], *, retries: int = 0) -> Result:  # noqa: ARG001  a step's face
@@ -138,7 +145,8 @@ class _SyncRun:
             entries = self._index.entries
             for start in range(0, len(entries), BATCH):
                 batch = entries[start : start + BATCH]
-                name = f"fetch kernels {start + 1} to {start + len(batch)} of {len(entries)}"
+                parts = "kernels" if self._source.boards else "pages"
+                name = f"fetch {parts} {start + 1} to {start + len(batch)} of {len(entries)}"
                 self._parts += await step(name, lambda batch=batch: self._fetch(fetch, batch), retries=1)  # type: ignore[misc]
         await step("load", self._load_and_publish)
 
@@ -147,8 +155,10 @@ class _SyncRun:
         request, settings = self._request, self._settings
         if request.mode == "sample":
             flows.sample.put_into(self._archive, self._record.sync_id, self._now())
+        sync_id = self._record.sync_id
+        saved.put_into(self._archive, sync_id, self._now(), request.saved, settings.max_body_bytes)
         if request.mode in ("offline", "sample"):
-            yield Offline(self._archive, self._record.sync_id)
+            yield saved.WithSaved(Offline(self._archive, sync_id), self._archive, sync_id)
             return
         async with Client(
             paced(self._source.policy, settings.connections, settings.requests_per_s),
@@ -162,7 +172,7 @@ class _SyncRun:
             now=self._now,
         ) as client:
             self._traffic = client.traffic
-            yield client
+            yield saved.WithSaved(client, self._archive, sync_id)
 
     async def _read_index(self, fetch: Fetch) -> Index:
         return await self._source.read_index(fetch, self._base_url, self._request.scope)
@@ -203,6 +213,7 @@ class _SyncRun:
                 finished_at=self._finish, progress=self._progress,
             )  # fmt: skip
             self._fill(outcome)
+            self.report.audit = audit.counts(working.connection)
             if not self._request.dry_run:
                 working.publish()
         finally:
@@ -225,6 +236,8 @@ class _SyncRun:
             "workloads": sum(part.workloads for part in self._parts),
             "submissions": sum(part.listed for part in self._parts),
         }
+        if not self._source.boards:
+            report.discovered = {"pages": len(self._parts), "kernels": 0, "workloads": 0, "submissions": 0}
 
     def close(self) -> None:
         """Complete the report and write down in the archive how the sync ended."""

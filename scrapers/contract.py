@@ -13,7 +13,8 @@ from typing import Protocol
 class SourcePolicy:
     """Where a source lives, how politely it is read, and whose data it is.
 
-    `page_url` is where a person finds its results; empty when there is no such page.
+    `page_url` is where a person finds its results; empty when there is no such page. `closed_paths` are never asked,
+    with whatever is below them, whatever robots.txt says.
     """
 
     slug: str
@@ -25,13 +26,15 @@ class SourcePolicy:
     connections: int = 4
     requests_per_s: float = 10.0
     page_url: str = ""
+    closed_paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
     """One answer as the archive holds it. `body_digest` is `sha256:…` of `body`, the bytes after decompression.
 
-    `via` tells how it came: `network`, `revalidated` (304: the stored body is still the source's), `archive`.
+    `via` tells how it came: `network`, `revalidated` (304: the stored body is still the source's), `archive`, `saved`
+    (a file that was given).
     """
 
     url: str
@@ -77,16 +80,17 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which parts of a source a sync reads. Empty means all of it."""
+    """Which parts of a source a sync reads. Empty means all of it. `pages` are of a source that is read by page."""
 
     kernels: tuple[str, ...] = ()
     tag: str | None = None
     limit: int | None = None
+    pages: tuple[str, ...] = ()
 
     @property
     def whole(self) -> bool:
         """Whether the sync reads everything the source lists."""
-        return not self.kernels and self.tag is None and self.limit is None
+        return not self.kernels and self.tag is None and self.limit is None and not self.pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The smallest piece of a source that is read, mapped and listed as a whole: one kernel's board.
+    """The smallest piece of a source that is read, mapped and listed as a whole: one kernel's board, or one page.
 
     It holds references into the archive, not payloads. `definition` is what the claims are about (absent when it
     could not be read), `pages` the listing of the claims in reading order. `complete` means that the listing closed:

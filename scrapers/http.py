@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import posixpath
 import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 import httpx
 import stamina
@@ -140,6 +141,9 @@ class Client:
             raise GiveUp(url, f"no address that can be asked: {error}") from error
         if parts.username or parts.password:
             raise GiveUp(url, "a URL with credentials is not asked")
+        path = posixpath.normpath("/" + unquote(parts.path).lstrip("/")).lower()
+        if any(f"{path}/".startswith(f"{closed}/") for closed in self.policy.closed_paths):
+            raise GiveUp(url, f"refused: {self.policy.slug} is never asked for {parts.path}")
         if self._base_url is not None:
             if origin != _origin(self._base_url):
                 raise GiveUp(url, f"refused: not at the given base URL's address {_origin(self._base_url)}")

@@ -65,6 +65,20 @@ COLUMNS: dict[str, dict[str, str]] = {
         "clean": FLAG, "entries_sync": INTEGER,
     },
     "reviews": {"subject": TEXT, "reason": TEXT, "detail": TEXT},
+    "published_runs": {
+        "page": TEXT, "index_id": TEXT, "run_digest": TEXT, "source": TEXT, "external_id": TEXT, "kernel": TEXT,
+        "comparability_family": TEXT, "status": TEXT, "primary_metric": TEXT, "primary_statistic": TEXT,
+        "primary_unit": TEXT, "primary_value": REAL, "observed_at": MOMENT, "title": TEXT, "operation": TEXT,
+        "workload": TEXT, "digest_claimed": TEXT, "comparison_key_claimed": TEXT, "value_claimed": TEXT,
+        "unit_claimed": TEXT, "statistic_claimed": TEXT, "samples_claimed": INTEGER, "metrics_claimed": TEXT,
+        "source_claimed": TEXT, "external_id_claimed": TEXT, "rank_seen": INTEGER, "not_eligible": TEXT,
+        "profile": TEXT, "observed_on": TEXT, "published_on": TEXT, "lifecycle": TEXTS, "lifecycle_notes": TEXTS,
+        "run_manifest": TEXT, "protocol_manifest": TEXT, "environment_manifest": TEXT, "state_digest": TEXT,
+        "body_digest": TEXT,
+    },
+    "published_problems": {
+        "page": TEXT, "state_digest": TEXT, "field": TEXT, "claimed": TEXT, "manifest_says": TEXT,
+    },
 }  # fmt: skip
 """Column → type of every table a bundle can carry. Times are UTC; `latency_ms` is the source's decimal text."""
 

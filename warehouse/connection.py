@@ -20,6 +20,7 @@ Connection = duckdb.DuckDBPyConnection
 WHOLE_READING = (
     "s.status IN ('complete', 'partial') AND s.scope->>'$.tag' IS NULL AND s.scope->>'$.limit' IS NULL"
     " AND json_array_length(s.scope->'$.kernels') = 0 AND s.scope->>'$.mode' <> 'offline'"
+    " AND coalesce(json_array_length(s.scope->'$.pages'), 0) = 0"
 )
 """Syncs that read everything their source lists; only these make it fresh."""
 

@@ -24,7 +24,8 @@ from warehouse.records import derive_standings, load_words
 EVIDENCE = (
     "operation_specs", "workloads", "workload_bound_versions", "projects", "protocols", "environments",
     "implementations", "runs", "measurements", "source_metrics", "metadata_versions", "submission_versions",
-    "submission_renames", "submission_runs", "reviews", "lifecycle",
+    "submission_renames", "submission_runs", "reviews", "lifecycle", "published_run_versions",
+    "published_run_problems",
 )  # fmt: skip
 """Tables whose growth is news; listings, fetches and the like grow with every sync."""
 
@@ -32,6 +33,7 @@ PUBLIC_NAMES = {
     "operation_specs": "operations",
     "workload_bound_versions": "workload_bounds",
     "submission_versions": "submissions",
+    "published_run_versions": "published_runs",
 }
 """Tables that people know by the view over them."""
 

@@ -172,6 +172,7 @@ def archived(db: Connection, archive: Archive) -> Broken:
         SELECT DISTINCT body_digest FROM (
             SELECT body_digest FROM fetches UNION ALL SELECT body_digest FROM submission_versions
             UNION ALL SELECT definition_digest FROM listings
+            UNION ALL SELECT body_digest FROM published_run_versions
         ) WHERE body_digest IS NOT NULL ORDER BY 1
     """
     for (digest,) in _rows(db, query):

@@ -66,8 +66,10 @@ def find_run(db: duckdb.DuckDBPyConnection, name: str) -> str:
 
 
 def find_review(db: duckdb.DuckDBPyConnection, name: str) -> str:
-    """Return the subject of the review that `name` means: a digest or a prefix of one, or the `SOURCE:EXTERNAL_ID` of a
-    run. Raises `WarehouseError` when it means none or several."""
+    """Return the subject of the review that `name` means: the subject itself, a prefix of its digest, or the
+    `SOURCE:EXTERNAL_ID` of a run. Raises `WarehouseError` when it means none or several."""
+    if rows := db.execute("SELECT DISTINCT subject FROM reviews WHERE subject = ?", [name]).fetchall():
+        return str(rows[0][0])
     if match := _PREFIX.fullmatch(name):
         rows = db.execute(
             "SELECT DISTINCT subject FROM reviews WHERE starts_with(subject, ?)", [f"sha256:{match[1]}"]

@@ -15,7 +15,7 @@ from flows.lock import HomeBusy
 from flows.report import record_words
 from flows.settings import Settings
 from scrapers.errors import SyncFailed
-from transforms.names import printable
+from transforms.names import cut, printable
 from transforms.units import UnitError, parse_instant
 from warehouse import query
 from warehouse.connection import WarehouseError
@@ -65,7 +65,7 @@ def show_reviews(settings: Settings, *, as_json: bool) -> None:
         print_json(found)
         return
     for one in found:
-        who = f"{one['source']}:{one['external_id']}" if one["external_id"] else one["subject"][:23] + "…"
+        who = f"{one['source']}:{one['external_id']}" if one["external_id"] else cut(one["subject"], 60)
         click.echo(printable(f"{who}  {one['reason']}  {one['kernel'] or ''}"))
         click.echo(printable(f"    {one['detail']}"))
         if one["verdict"]:

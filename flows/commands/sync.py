@@ -13,6 +13,7 @@ import click
 
 from flows.console import fail, print_json, settings_for, write_whole
 from flows.lock import HomeBusy
+from flows.pages import pages_given
 from flows.progress import progress_bar
 from flows.registry import SOURCES, Source
 from flows.report import Report
@@ -33,6 +34,7 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
     kernels: tuple[str, ...],
     tag: str | None,
     limit: int | None,
+    pages: tuple[str, ...],
     full: bool,
     offline: bool,
     dry_run: bool,
@@ -49,7 +51,10 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
         settings = settings.model_copy(update={"home": settings.home / "sample"})
     chosen = _chosen(sources, settings, sample=sample, base_url=base_url)
     mode = _mode(sample=sample, full=full, offline=offline)
-    request = Request(Scope(kernels, tag, limit), base_url, mode, dry_run)
+    if pages and [source for source in chosen if source.boards]:
+        fail("--page goes with a source that is read by page alone: kix sync kernelindex --page …", 2)
+    named, files = pages_given(pages)
+    request = Request(Scope(kernels, tag, limit, named), base_url, mode, dry_run, files)
     try:
         reports = _run(chosen, request, settings, prefect=prefect, quiet=quiet)
     except (HomeBusy, SyncFailed, WarehouseError) as error:
@@ -138,6 +143,9 @@ def _lines(report: Report) -> list[str]:
     lines += [f"  drift: {one.path}: {one.change} ({one.count} times)" for one in report.drift[:10]]
     if report.reviews:
         lines.append(f"  held for review: {len(report.reviews)} (see `kix review list`)")
+    if report.audit:
+        told = ", ".join(f"{count:,} {state}" for state, count in report.audit.items())
+        lines.append(f"  against the public index: {told} (kix audit)")
     taken = report.record_lines()
     lines += [f"  record: {line}" for line in taken[:10]]
     if len(taken) > 10:

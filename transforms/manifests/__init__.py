@@ -1,7 +1,7 @@
 """Strict models of the KernelIndex kinds (`kernelindex.dev/v1alpha1`), and manifests made and parsed with them."""
 
 from transforms.manifests.envelope import KINDS, Manifest, ManifestError
-from transforms.manifests.making import Made, make, parse
+from transforms.manifests.making import Made, make, parse, parse_record
 from transforms.manifests.operation import OperationSpec
 from transforms.manifests.parts import Metadata
 from transforms.manifests.project import ImplementationRevision, SoftwareProject
@@ -27,4 +27,5 @@ __all__ = [
     "json_schema",
     "make",
     "parse",
+    "parse_record",
 ]

@@ -17,6 +17,9 @@ from transforms.manifests.compiled import dict_validator
 from transforms.manifests.envelope import Manifest, ManifestError, envelope_of
 from transforms.units import json_number
 
+RECORD: Final = {"run": "BenchmarkRun", "protocol": "BenchmarkProtocol", "environment": "ExecutionEnvironment"}
+"""The parts of a published run record and their kinds."""
+
 _values: Final = reprlib.Repr()
 _values.maxstring = _values.maxother = _values.maxlong = 100
 
@@ -55,6 +58,24 @@ def parse(data: bytes | str) -> Made:
     if not isinstance(document, dict):
         raise ManifestError(f"manifest: {_shown(document)} is no JSON object")
     return _made(document.get("kind"), document)
+
+
+def parse_record(data: bytes | str) -> tuple[dict[str, Made], list[str]]:
+    """Read a published run record, one JSON object of three manifests: `run`, `protocol` and `environment`.
+
+    Returns them by those names, and the names of whatever else the object holds. Raises ManifestError as `parse` does,
+    and where one of the three is missing or of another kind.
+    """
+    document = _loaded(data)
+    if not isinstance(document, dict):
+        raise ManifestError(f"record: {_shown(document)} is no JSON object")
+    record = {}
+    for name, kind in RECORD.items():
+        part = document.get(name)
+        if not isinstance(part, dict) or part.get("kind") != kind:
+            raise ManifestError(f"record: {name} is {_shown(part)}, not a {kind}")
+        record[name] = _made(kind, part)
+    return record, sorted(document.keys() - RECORD.keys())
 
 
 def _read_canonical(data: bytes | str) -> Made | None:
