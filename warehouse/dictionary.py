@@ -3,6 +3,8 @@ prints it; docs/data-dictionary.md is its output, and a test fails when that is 
 
 from __future__ import annotations
 
+import sys
+
 import duckdb
 
 from warehouse.connection import Connection
@@ -48,7 +50,7 @@ def main() -> None:
     """Print the dictionary of an empty warehouse."""
     with duckdb.connect() as db:
         migrate(db)
-        print(data_dictionary(db), end="")
+        sys.stdout.write(data_dictionary(db))
 
 
 if __name__ == "__main__":
