@@ -49,11 +49,6 @@ COLUMNS: dict[str, dict[str, str]] = {
         "primary_unit": TEXT, "primary_value": REAL, "observed_at": MOMENT, "evidence": TEXT, "profile": TEXT,
         "manifest": TEXT, "primary_low": REAL, "primary_high": REAL,
     },
-    "measurements": {
-        "comparability_family": TEXT, "run_digest": TEXT, "metric": TEXT, "statistic": TEXT, "unit": TEXT,
-        "value": REAL,
-    },
-    "source_metrics": {"comparability_family": TEXT, "run_digest": TEXT, "metric": TEXT, "value": REAL},
     "submissions": {
         "external_id": TEXT, "kernel": TEXT, "username": TEXT, "status": TEXT, "is_correct": FLAG,
         "is_disqualified": FLAG, "disqualification_reason": TEXT, "latency_ms": TEXT, "sol_score": REAL,

@@ -128,15 +128,21 @@ def rule_label(rule: Spec) -> str:
     return ", ".join([rule["comparator"], *stated])
 
 
-def source_metrics_line(metrics: dict[str, float]) -> str:
-    """Show the source's own figures: `SOL 0.0914 · 0.12× reference · 0/16 cases faster`, a missing part left out."""
+def source_metrics_line(metrics: dict[str, Any]) -> str:
+    """Show the source's own figures: `SOL 0.0914 · 0.12× reference · 0/16 cases faster`, a missing part left out.
+
+    Figures of other names follow as they are. The latencies are left out: the primary measurement has them.
+    """
+    left = {name: value for name, value in metrics.items() if name not in ("latency_ms", "reference_latency_ms")}
     parts = []
-    if "sol_score" in metrics:
-        parts.append(f"SOL {format_score(metrics['sol_score'], 4)}")
-    if "avg_speedup" in metrics:
-        parts.append(f"{format_score(metrics['avg_speedup'], 2)}× reference")
-    if "fast_1_count" in metrics and "fast_1_total" in metrics:
-        parts.append(f"{metrics['fast_1_count']:.0f}/{metrics['fast_1_total']:.0f} cases faster")
+    if "sol_score" in left:
+        parts.append(f"SOL {format_score(left.pop('sol_score'), 4)}")
+    if speedups := [left.pop(name) for name in ("avg_speedup", "speedup_factor") if name in left]:
+        parts.append(f"{format_score(speedups[0], 2)}× reference")
+    faster = [left.pop(name) for name in ("fast_1_count", "fast_1_total") if name in left]
+    if len(faster) == 2:
+        parts.append(f"{_text(faster[0])}/{_text(faster[1])} cases faster")
+    parts += [f"{name.replace('_', ' ')} {_text(value)}" for name, value in left.items()]
     return " · ".join(parts)
 
 

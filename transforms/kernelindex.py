@@ -6,7 +6,6 @@ What a page says that its manifest does not bear out is a problem: the record ke
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -15,26 +14,16 @@ from scrapers.kernelindex import Items, Page
 from transforms import units
 from transforms.bundle import Bundle
 from transforms.curated import curated
+from transforms.facts import gpu_label, harness_label, source_metrics_line
 from transforms.identity import canonical_json, sha256_digest
 from transforms.manifests import Made, ManifestError, parse_record
+from transforms.measured import Measurement, measurements, primary
 
 FULL_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 NOTES = {
     "retracted": "retracted", "disputed": "disputed", "superseded": "superseded", "not re-observed": "stale",
     "stale": "stale",
 }  # fmt: skip
-CENTRES = ("mean", "median")
-
-
-@dataclass(frozen=True, slots=True)
-class Primary:
-    """A run's primary measurement, in its unit."""
-
-    metric: str
-    statistic: str
-    unit: str
-    value: int | float
-    samples: int | None
 
 
 def transform(part: Part, items: Items) -> Bundle:
@@ -59,38 +48,11 @@ def transform(part: Part, items: Items) -> Bundle:
     return bundle
 
 
-def primary_of(spec: dict[str, Any]) -> Primary | None:
-    """Return a run's primary measurement: the named centre of its timing, else the other, else the first measurement
-    (the format's rule). None when it has none."""
-    if timing := spec.get("timing"):
-        latency = timing["latencyNs"]
-        named = timing["primaryStatistic"]
-        statistic = named if named in CENTRES and named in latency else next(one for one in CENTRES if one in latency)
-        return Primary("latency", statistic, "ns", latency[statistic], timing.get("samples"))
-    for one in spec.get("measurements", ()):
-        return Primary(one["metric"], one["statistic"], one["unit"], one["value"], one.get("sampleCount"))
-    return None
-
-
 def shown(value: int | float, unit: str) -> str:
     """Show a figure as the index does: times in the unit that suits them, anything else as it is."""
     if unit in ("ns", "s"):
         return units.format_latency(value if unit == "ns" else value * 1e9)
     return f"{canonical_json(value).decode()} {unit}".strip()
-
-
-def metrics_line(metrics: dict[str, Any]) -> str | None:
-    """Return the line of a source's own metrics; the latencies are left out, the primary measurement has them."""
-    left = {name: value for name, value in metrics.items() if name not in ("latency_ms", "reference_latency_ms")}
-    parts = []
-    if "sol_score" in left:
-        parts.append(f"SOL {units.format_score(left.pop('sol_score'), 4)}")
-    if speedups := [left.pop(name) for name in ("avg_speedup", "speedup_factor") if name in left]:
-        parts.append(f"{units.format_score(speedups[0], 2)}× reference")
-    if "fast_1_count" in left and "fast_1_total" in left:
-        parts.append(f"{_number(left.pop('fast_1_count'))}/{_number(left.pop('fast_1_total'))} cases faster")
-    parts += [f"{name.replace('_', ' ')} {_number(value)}" for name, value in left.items()]
-    return " · ".join(parts) or None
 
 
 class Claims:
@@ -133,15 +95,15 @@ class Claims:
         return claims
 
     def _of_figures(self) -> list[tuple[str, str | None, str | None]]:
-        page, primary = self._page, primary_of(self._spec)
-        metrics = metrics_line(self._spec.get("sourceNative", {}).get("metrics", {}))
+        page, figure = self._page, primary(self._spec)
+        metrics = source_metrics_line(self._spec.get("sourceNative", {}).get("metrics", {})) or None
         claims: list[tuple[str, str | None, str | None]] = [("metrics", page.metrics, metrics)]
-        if primary is not None:
+        if figure is not None:
             value = None if page.value is None else f"{page.value} {page.unit or ''}".strip()
-            samples = None if primary.samples is None else str(primary.samples)
+            samples = None if figure.samples is None else str(figure.samples)
             claims += [
-                ("value", value, shown(primary.value, primary.unit)),
-                ("statistic", page.statistic, primary.statistic),
+                ("value", value, shown(figure.value, figure.unit)),
+                ("statistic", page.statistic, figure.statistic),
                 ("samples", page.samples, samples),
             ]
         return claims
@@ -158,16 +120,15 @@ class Claims:
 
     def _of_lists(self) -> list[tuple[str, str | None, str | None]]:
         protocol, environment = self._record["protocol"].spec, self._record["environment"].spec
-        harness, hardware = protocol["harness"], environment["hardware"]
         wanted: dict[str, dict[str, str | None]] = {
             "protocol": {
-                "harness": " ".join(filter(None, (harness["name"], harness.get("version")))),
+                "harness": harness_label(protocol),
                 "timer": protocol["measurement"]["timer"],
                 "primaryStatistic": protocol["measurement"]["primaryStatistic"],
                 "correctnessReference": protocol.get("correctness", {}).get("reference"),
                 "comparabilityFamily": protocol.get("comparability", {}).get("family"),
             },
-            "environment": {"gpu": f"{hardware['product']} ({hardware['architecture']})"},
+            "environment": {"gpu": gpu_label(environment)},
             "measurements": _measured(self._spec),
         }
         lists = {"protocol": self._page.protocol, "environment": self._page.environment}
@@ -183,21 +144,23 @@ class Claims:
 
 def _measured(spec: dict[str, Any]) -> dict[str, str | None]:
     """Return the rows of the page's measurements: `metric · statistic` and the figure."""
-    latency = spec.get("timing", {}).get("latencyNs", {})
-    rows: dict[str, str | None] = {
-        f"latency · {name}": shown(value, "ns") for name, value in latency.items() if isinstance(value, int)
+    timed = len(spec.get("timing", {}).get("latencyNs", ()))
+    return {
+        f"{one.metric} · {one.statistic}": shown(one.value, one.unit) + _count(one, timed=place < timed)
+        for place, one in enumerate(measurements(spec))
     }
-    for one in spec.get("measurements", ()):
-        count = f" · n={one['sampleCount']}" if "sampleCount" in one else ""
-        rows[f"{one['metric']} · {one['statistic']}"] = shown(one["value"], one["unit"]) + count
-    return rows
+
+
+def _count(one: Measurement, *, timed: bool) -> str:
+    """Say how many samples a figure is of, where the page does: not beside the timing's own."""
+    return "" if timed or one.samples is None else f" · n={one.samples}"
 
 
 def _row(page: Page, record: dict[str, Made]) -> list[Any]:
     run, protocol = record["run"], record["protocol"]
-    native, primary = run.spec.get("sourceNative", {}), primary_of(run.spec)
+    native, stated = run.spec.get("sourceNative", {}), primary(run.spec)
     identity = dict(page.identity)
-    figure = (primary.metric, primary.statistic, primary.unit, float(primary.value)) if primary else (None,) * 4
+    figure = (stated.metric, stated.statistic, stated.unit, float(stated.value)) if stated else (None,) * 4
     key = identity.get("comparison key")
     family = protocol.spec.get("comparability", {}).get("family", "unstated")
     return [
@@ -253,10 +216,6 @@ def _is(value: str | None) -> str | None:
 def _agree(field: str, said: str, is_so: str) -> bool:
     # Metrics that no rule orders stand in the database's order, which is nobody's claim.
     return said == is_so or (field == "metrics" and sorted(said.split(" · ")) == sorted(is_so.split(" · ")))
-
-
-def _number(value: int | float) -> str:
-    return canonical_json(value).decode()
 
 
 def _plain(value: Any) -> Any:

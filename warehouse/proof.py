@@ -100,7 +100,7 @@ def _run_problem(row: dict[str, Any], spec: dict[str, Any], correct: dict[str, t
         if row[column] != spec[field]:
             return f"{column} is {row[column]}, its manifest says {spec[field]}"
     native = spec.get("sourceNative", {})
-    stated = measurements(spec)
+    stated = [(*one[:3], float(one.value)) for one in measurements(spec)]
     first = stated[0] if stated else (None, None, None, None)
     operation, correctness = correct.get(row["workload_digest"], ("", ""))
     interval = spec.get("timing", {}).get("latencyNs", {}).get("confidence95", [None, None])
@@ -110,7 +110,7 @@ def _run_problem(row: dict[str, Any], spec: dict[str, Any], correct: dict[str, t
         "external_id": native.get("externalId", row["external_id"]),
         "profile": "source-native" if native else "strict",
         "operation_digest": operation,
-        "primary": tuple(first),
+        "primary": first,
         "interval": tuple(interval),
         "measurements": sorted(stated),
         "source_metrics": sorted((name, float(value)) for name, value in native.get("metrics", {}).items()),

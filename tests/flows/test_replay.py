@@ -84,6 +84,16 @@ def test_the_seed_runs_come_out_as_published(replay_home: Path, seeds: dict[str,
     assert json.loads(done.stdout) == seeds[submission]
 
 
+@pytest.mark.parametrize("submission", ["3483", "27772"])
+def test_the_seed_runs_figures_are_rows(replay_home: Path, seeds: dict[str, Any], submission: str) -> None:
+    spec = seeds[submission]["run"]["spec"]
+    of = f"JOIN runs USING (run_digest) WHERE external_id = '{submission}'"
+    figures = rows(replay_home, f"SELECT metric, statistic, unit, value FROM measurements {of}")
+    assert figures == [("latency", "mean", "ns", spec["timing"]["latencyNs"]["mean"])]
+    native = rows(replay_home, f"SELECT metric, value FROM source_metrics {of}")
+    assert dict(native) == spec["sourceNative"]["metrics"]
+
+
 def test_one_kernel_has_a_board_for_each_stack(replay_home: Path) -> None:
     kernel = "064_multi_head_qkv_projection_with_rope_backward"
     done = CliRunner().invoke(main, ["board", kernel, "--json", "--home", str(replay_home)])

@@ -16,8 +16,10 @@ from run_page import manifest_text, run_id, run_page
 from scrapers.contract import Part
 from scrapers.kernelindex import parse
 from transforms.bundle import COLUMNS, Bundle
+from transforms.facts import source_metrics_line
 from transforms.identity import canonical_json
-from transforms.kernelindex import metrics_line, primary_of, shown, transform
+from transforms.kernelindex import shown, transform
+from transforms.measured import primary
 
 DIGESTS = {"3483": "sha256:449ac0a4bf174ec0ad6110c", "27772": "sha256:6fa4f85da9b80839c97c94c"}
 
@@ -212,22 +214,22 @@ def test_a_day_that_is_none_is_no_day() -> None:
 
 def test_the_primary_measurement_is_the_named_centre_else_the_other_else_the_first() -> None:
     timing = {"primaryStatistic": "median", "latencyNs": {"mean": 7}, "samples": 3}
-    one = primary_of({"timing": timing})
+    one = primary({"timing": timing})
     assert one is not None
     assert (one.statistic, one.value, one.samples) == ("mean", 7, 3)
-    assert primary_of({}) is None
+    assert primary({}) is None
     first = {"metric": "throughput", "statistic": "mean", "unit": "tokens_per_s", "value": 12.5}
-    one = primary_of({"measurements": [first]})
+    one = primary({"measurements": [first]})
     assert one is not None
     assert shown(one.value, one.unit) == "12.5 tokens_per_s"
 
 
 def test_metrics_without_a_word_of_their_own_are_shown_by_name() -> None:
     # The seeds show the first three; the rule for others is the index's: name and value, underscores as spaces.
-    assert metrics_line({"speedup_factor": 2, "reference_latency_ms": 1, "peak_ratio": 0.5}) == (
+    assert source_metrics_line({"speedup_factor": 2, "reference_latency_ms": 1, "peak_ratio": 0.5}) == (
         "2.00× reference · peak ratio 0.5"
     )
-    assert metrics_line({"latency_ms": 1}) is None
+    assert source_metrics_line({"latency_ms": 1}) == ""
 
 
 def test_a_manifests_text_survives_as_json() -> None:

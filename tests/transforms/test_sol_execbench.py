@@ -262,11 +262,6 @@ def test_a_kernel_and_a_submission_become_the_manifests_that_the_rules_give() ->
     assert [row[name] for name in primary] == ["latency", "mean", "ns", 250_000.0, "reported", "passed"]
     assert (row["external_id"], row["kernel"], row["comparability_family"]) == ("41", "toy_scale", FAMILY)
     assert row["observed_at"] == datetime(2026, 5, 21, 22, 5, 9, 805_000, tzinfo=UTC)
-    assert bundle.rows["measurements"] == [(FAMILY, row["run_digest"], "latency", "mean", "ns", 250_000.0)]
-    metrics = {(one["metric"], one["value"]) for one in rows(bundle, "source_metrics")}
-    assert metrics == {
-        ("latency_ms", 0.25), ("sol_score", 0.5), ("avg_speedup", 2.0), ("fast_1_count", 1.0), ("fast_1_total", 1.0),
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("stack", "seed"), [("v1.0", "3483"), ("v1.1", "27772")])
@@ -333,7 +328,6 @@ def test_a_latency_is_rounded_half_up_on_the_digits_that_were_sent(text: str, ns
     assert spec(run)["timing"]["latencyNs"] == {"mean": ns}
     assert type(spec(run)["timing"]["latencyNs"]["mean"]) is int
     assert run["primary_value"] == ns
-    assert only(bundle, "measurements")["value"] == ns
     assert only(bundle, "submissions")["latency_ms"] == text
     assert spec(run)["sourceNative"]["metrics"]["latency_ms"] == float(text)
 
@@ -345,7 +339,6 @@ def test_the_sources_metrics_are_kept_as_numbers_and_absent_when_null() -> None:
     bundle = mapped(kernel(), row)
     run = only(bundle, "runs")
     assert '"metrics":{"avg_speedup":1.3,"fast_1_total":16,"latency_ms":0.25,"sol_score":0.51}' in run["manifest"]
-    assert "fast_1_count" not in {one["metric"] for one in rows(bundle, "source_metrics")}
     assert only(bundle, "submissions")["sol_score"] == 0.51
 
 
@@ -444,7 +437,7 @@ def test_a_time_that_is_none_is_rejected_and_the_submission_kept(text: str) -> N
 )
 def test_what_is_no_result_is_a_submission_and_nothing_else(changes: dict[str, Any]) -> None:
     bundle = mapped(kernel(), submission(**changes))
-    for table in ("runs", "measurements", "source_metrics", "implementations", "projects", "reviews"):
+    for table in ("runs", "implementations", "projects", "reviews"):
         assert bundle.rows[table] == []
     assert bundle.rejects == []
     kept = only(bundle, "submissions")
@@ -988,10 +981,6 @@ def settled(bundle: Bundle) -> dict[str, Any]:
         "own": [
             [row for row in rows(bundle, table) if row["external_id"] in ("11", "13")]
             for table in ("runs", "implementations", "submissions")
-        ],
-        "facts": [
-            [row for row in rows(bundle, table) if row["run_digest"] in digests]
-            for table in ("measurements", "source_metrics")
         ],
         "reviews": [row for row in rows(bundle, "reviews") if row["subject"] in digests],
         "users": [row for row in rows(bundle, "projects") if row["display_name"] in ("ada | lab", "grace")],

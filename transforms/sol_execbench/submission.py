@@ -106,9 +106,6 @@ class SubmissionMapper:
             setting.environment_digest, "passed", *PRIMARY, float(latency_ns), _to_ms(observed), "reported",
             "source-native", run.text, None, None,
         )  # fmt: skip
-        self._bundle.add("measurements", FAMILY, run.digest, *PRIMARY, float(latency_ns))
-        for name, value in metrics.items():
-            self._bundle.add("source_metrics", FAMILY, run.digest, name, float(value))
         self._doubt(submission, run.digest, kernel)
         return run.digest
 

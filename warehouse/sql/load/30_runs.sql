@@ -10,7 +10,7 @@ ANTI JOIN runs USING (run_digest)
 ORDER BY r.comparability_family, r.comparison_key, r.primary_value, r.run_digest;
 
 CREATE OR REPLACE TEMP TABLE new_runs AS
-SELECT comparability_family, comparison_key, run_digest, implementation_digest, primary_value
+SELECT comparability_family, comparison_key, run_digest, implementation_digest, primary_value, manifest
 FROM runs WHERE first_seen_sync = getvariable('sync_id');
 
 INSERT INTO implementations
@@ -20,15 +20,34 @@ FROM stage_implementations i
 SEMI JOIN new_runs USING (implementation_digest)
 ANTI JOIN implementations USING (implementation_digest);
 
+-- What a run measured and what its source published of it stand in its manifest.
 INSERT INTO measurements
-SELECT m.comparability_family, m.run_digest, m.metric, m.statistic, m.unit, m.value
-FROM stage_measurements m JOIN new_runs n USING (run_digest)
-ORDER BY n.comparability_family, n.comparison_key, n.primary_value, m.run_digest;
+WITH timed AS (
+    SELECT run_digest, unnest(map_entries(
+        from_json(manifest->'$.spec.timing.latencyNs', '"MAP(VARCHAR, JSON)"'))) AS figure
+    FROM new_runs WHERE json_exists(manifest, '$.spec.timing')
+), other AS (
+    SELECT run_digest, unnest(from_json(manifest->'$.spec.measurements',
+        '[{"metric": "VARCHAR", "statistic": "VARCHAR", "unit": "VARCHAR", "value": "DOUBLE"}]')) AS figure
+    FROM new_runs WHERE json_exists(manifest, '$.spec.measurements')
+), figures AS (
+    SELECT run_digest, 'latency' AS metric, figure.key AS statistic, 'ns' AS unit, figure.value::DOUBLE AS value
+    FROM timed WHERE json_type(figure.value) <> 'ARRAY'
+    UNION ALL SELECT run_digest, figure.metric, figure.statistic, figure.unit, figure.value FROM other
+)
+SELECT n.comparability_family, f.run_digest, f.metric, f.statistic, f.unit, f.value
+FROM figures f JOIN new_runs n USING (run_digest)
+ORDER BY n.comparability_family, n.comparison_key, n.primary_value, f.run_digest, f.metric, f.statistic;
 
 INSERT INTO source_metrics
-SELECT m.comparability_family, m.run_digest, m.metric, m.value
-FROM stage_source_metrics m JOIN new_runs n USING (run_digest)
-ORDER BY n.comparability_family, n.comparison_key, n.primary_value, m.run_digest;
+WITH figures AS (
+    SELECT run_digest, unnest(map_entries(
+        from_json(manifest->'$.spec.sourceNative.metrics', '"MAP(VARCHAR, DOUBLE)"'))) AS figure
+    FROM new_runs WHERE json_exists(manifest, '$.spec.sourceNative.metrics')
+)
+SELECT n.comparability_family, f.run_digest, f.figure.key, f.figure.value
+FROM figures f JOIN new_runs n USING (run_digest)
+ORDER BY n.comparability_family, n.comparison_key, n.primary_value, f.run_digest, f.figure.key;
 
 INSERT INTO reviews
 SELECT getvariable('source'), s.subject, s.reason, s.detail, getvariable('sync_id')
