@@ -24,6 +24,7 @@ from transforms.names import printable
 from transforms.units import format_latency
 from warehouse import query
 from warehouse.connection import Connection, WarehouseError, published_path, reading
+from warehouse.migrations import check_schema
 
 WIDE = 10_000
 """Columns of a table that nobody looks at in a terminal: nothing is cut."""
@@ -34,6 +35,7 @@ def asking(settings: Settings) -> Iterator[Connection]:
     """Open the published warehouse; without one the command ends in words."""
     try:
         with reading(settings.home) as connection:
+            check_schema(connection)
             yield connection
     except WarehouseError as error:
         fail(str(error))
