@@ -235,7 +235,10 @@ class Archive:
         """Return what a sync concluded. Raises `ArchiveDamaged` when it is not there or unreadable."""
         row = self._row("SELECT zstd FROM readings WHERE sync_id = ?", (sync_id,))
         if row is None:
-            raise ArchiveDamaged(f"the archive {self.path} lacks what sync {sync_id} concluded; restore the archive")
+            raise ArchiveDamaged(
+                f"the archive {self.path} lacks what sync {sync_id} concluded (an older kix did not keep it): no"
+                " warehouse can be made from it; if it was there once, restore the archive"
+            )
         try:
             # As a stream: a damaged header could ask for any amount of memory.
             return msgspec.json.decode(self._unpack.stream_reader(row[0]).read(), type=Reading)
