@@ -187,7 +187,7 @@ class Archive:
         text = json.dumps({**asdict(scope), "mode": mode}, sort_keys=True)
         last = next(self.syncs(source, newest_first=True), None)
         same = last and (last.base_url, last.scope, last.kix_version) == (base_url, text, version)
-        if last and same and last.status == "running" and self._is_recent(last, now):
+        if last and same and last.status == "running" and self._is_recent(last, now) and not self._is_overtaken(last):
             return SyncRecord(**{**asdict(last), "resumed": True})
         self._run("UPDATE syncs SET status = 'interrupted' WHERE source = ? AND status = 'running'", (source,))
         cursor = self._run(
@@ -195,6 +195,11 @@ class Archive:
             (source, base_url, text, now.isoformat(), "running", version),
         )
         return SyncRecord(int(cursor.lastrowid or 0), source, base_url, text, now, None, "running", version)
+
+    def _is_overtaken(self, sync: SyncRecord) -> bool:
+        """Whether another source's sync was loaded since: a rebuild loads in the order of numbers."""
+        later = "SELECT 1 FROM syncs WHERE sync_id > ? AND status IN ('complete', 'partial')"
+        return self._row(later, (sync.sync_id,)) is not None
 
     def _is_recent(self, sync: SyncRecord, now: datetime) -> bool:
         """Whether a sync did something less than an hour ago. A clock that went backwards makes none recent."""
