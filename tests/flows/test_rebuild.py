@@ -119,6 +119,20 @@ def test_what_was_changed_in_the_warehouse_is_told_and_mended(short: Path, told:
     assert contents(short) == contents(told.short)
 
 
+def test_a_warehouse_of_an_earlier_schema_is_brought_up_to_date(short: Path, told: Told) -> None:
+    path = published_path(short)
+    path.chmod(0o644)
+    with duckdb.connect(path) as db:
+        db.execute("DROP TABLE notes")
+        db.execute("ALTER TABLE runs DROP COLUMN primary_high")
+        db.execute("DELETE FROM schema_migrations WHERE number > 1")
+    code, out, _ = kix("rebuild", home=short)
+    assert code == 0
+    assert "notes: new" in out
+    assert "runs" not in out  # what both have is the same
+    assert contents(short) == contents(told.short)
+
+
 def test_a_sync_killed_after_publishing_is_not_lost(short: Path, told: Told) -> None:
     in_archive(short, "UPDATE syncs SET status = 'running', finished_at = NULL, report = NULL")
     code, out, _ = kix("rebuild", home=short)
