@@ -60,19 +60,19 @@ def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         _remove_stray_wal(path)
         connection = duckdb.connect(path, read_only=True)
     except (duckdb.Error, OSError) as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable("open", path, error) from error
     with connection:
         try:
             yield connection
         except duckdb.Error as error:
             if isinstance(error, UNREADABLE) or type(error) is duckdb.Error:
-                raise _unreadable(path, error) from error
+                raise _unreadable("read", path, error) from error
             raise
 
 
-def _unreadable(path: Path, error: Exception) -> WarehouseError:
+def _unreadable(what: str, path: Path, error: Exception) -> WarehouseError:
     words = str(error).partition("\n")[0]
-    return WarehouseError(f"cannot read {path}: {words}; restore it, or make it anew from the archive: `kix rebuild`")
+    return WarehouseError(f"cannot {what} {path}: {words}; restore it, or make it anew from the archive: `kix rebuild`")
 
 
 def bounded(connection: Connection, memory_limit: str, spill: Path) -> None:
