@@ -146,7 +146,7 @@ def test_a_sync_killed_after_publishing_is_not_lost(short: Path, told: Told) -> 
 
 def test_a_kill_at_any_moment_leaves_the_old_file(home: Path) -> None:
     before = published_path(home).read_bytes()
-    for wait_s in (0, 1.2):
+    for wait_s in (0, 0.3):
         (home / WORKING).unlink(missing_ok=True)
         with process("rebuild", home=home) as rebuilding:
             deadline = time.monotonic() + 60
