@@ -38,9 +38,11 @@ def asking(settings: Settings) -> Iterator[Connection]:
     """Open the published warehouse; what it cannot answer ends the command in words."""
     from transforms.names import printable
     from warehouse.connection import WarehouseError, reading
+    from warehouse.migrations import check_schema
 
     try:
         with reading(settings.home) as connection:
+            check_schema(connection)
             yield connection
     except WarehouseError as error:
         fail(printable(str(error)))

@@ -14,9 +14,10 @@ from scrapers.archive import Archive, SyncRecord
 from scrapers.contract import Drift, Findings, Part, Reading, Reject, merge_drift
 from transforms.bundle import Bundle
 from warehouse.connection import Connection
-from warehouse.load import KnownListing, Loaded, Loader
+from warehouse.load import KnownListing, Loaded, Loader, Turn
 
 STAGE_ROWS = 20_000
+ALONE = Turn()
 
 
 class Progress(Protocol):
@@ -50,13 +51,13 @@ async def load(
     *,
     finished_at: Callable[[], datetime],
     progress: Progress = silent,
-    checked: bool = True,
+    turn: Turn = ALONE,
 ) -> Outcome:
     """Load a reading into a working copy, in one transaction. `finished_at` is asked when all is staged.
 
     Raises `WarehouseError` when a check fails, `ArchiveDamaged` when a body is gone; nothing is committed then.
     """
-    loader = Loader(connection, sync)
+    loader = Loader(connection, sync, turn)
     known = loader.known_listings()
     found = Findings()
     for done, bundle in _bundles(source, reading, archive, known):
@@ -71,7 +72,7 @@ async def load(
     drift = list(merge_drift([*reading.index.drift, *found.drift]))
     # Whatever makes a listing incomplete is a reject too.
     status = "partial" if rejects else "complete"
-    loaded = loader.finish(archive, status, finished_at(), rejects, drift, checked=checked)
+    loaded = loader.finish(archive, status, finished_at(), rejects, drift)
     return Outcome(status, rejects, drift, loaded)
 
 

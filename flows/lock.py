@@ -50,7 +50,7 @@ def _write_owner(home: Path, what: str) -> None:
 
 
 def owner(home: Path) -> dict[str, str | int] | None:
-    """Return who holds the home's lock now, None when nobody does."""
+    """Return who holds the home's lock now, None when nobody does, or when it is not ours to ask (a read-only home)."""
     lock = FileLock(home / LOCK)
     if not (home / LOCK).exists():
         return None
@@ -58,6 +58,8 @@ def owner(home: Path) -> dict[str, str | int] | None:
         lock.acquire(timeout=0)
     except Timeout:
         return _read_owner(home)
+    except OSError:
+        return None
     lock.release()
     return None
 

@@ -12,17 +12,24 @@ from flows.settings import Settings
 from scrapers.archive import Archive
 from warehouse import query
 from warehouse.connection import Working, in_words, reading
+from warehouse.migrations import check_schema
 from warehouse.records import take_in_words
 
 LONGEST = 10_000
+LONGEST_NAME = 200
 
 
 def signature(settings: Settings, name: str | None) -> str:
     """Return who signs: the given name, else the setting, else the login name. Raises `ValueError` for an empty one."""
-    signed = name if name is not None else settings.name or getpass.getuser()
-    if not signed.strip():
-        raise ValueError("an empty name signs nothing: give --by NAME or set KIX_NAME")
-    return signed.strip()
+    signed = name if name is not None else settings.name or _login()
+    return _checked(signed, "an empty name signs nothing: give --by NAME or set KIX_NAME", LONGEST_NAME)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, ImportError, OSError):  # nobody has this process's user id
+        raise ValueError("there is no login name to sign with: give --by NAME or set KIX_NAME") from None
 
 
 def decide(settings: Settings, name: str, verdict: str, reason: str, by_name: str) -> tuple[str, list[dict[str, Any]]]:
@@ -32,6 +39,7 @@ def decide(settings: Settings, name: str, verdict: str, reason: str, by_name: st
     `WarehouseError` when it means no review or several, `HomeBusy` when the home is in use.
     """
     with reading(settings.home) as db:
+        check_schema(db)
         subject = query.find_review(db, name)
     words = _checked(reason, "a verdict needs its reason")
     return subject, _say(settings, lambda archive, now: archive.add_verdict(subject, verdict, words, by_name, now))
@@ -40,17 +48,20 @@ def decide(settings: Settings, name: str, verdict: str, reason: str, by_name: st
 def write_note(settings: Settings, name: str, kind: str, note: str, by_name: str) -> str:
     """Write a note on a run. Returns the run's digest. Raises as `decide` does."""
     with reading(settings.home) as db:
+        check_schema(db)
         run = query.find_run(db, name)
     words = _checked(note, "a note needs its text")
     _say(settings, lambda archive, now: archive.add_note(run, kind, words, by_name, now))
     return run
 
 
-def _checked(text: str, problem: str) -> str:
+def _checked(text: str, problem: str, longest: int = LONGEST) -> str:
     if not text.strip():
         raise ValueError(problem)
-    if len(text) > LONGEST:
-        raise ValueError(f"{len(text):,} characters: at most {LONGEST:,} are kept")
+    if len(text) > longest:
+        raise ValueError(f"{len(text):,} characters: at most {longest:,} are kept")
+    if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
+        raise ValueError(f"{text[:40]!r} is no text: it holds bytes that are not UTF-8, or a NUL")
     return text.strip()
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 from flows.loading import Progress, load, silent
 from flows.lock import holding
@@ -12,8 +13,10 @@ from flows.registry import SOURCES
 from flows.settings import Settings
 from scrapers.archive import Archive, SyncRecord
 from scrapers.errors import SyncFailed
-from warehouse.connection import Connection, WarehouseError, Working, in_words, published_path
+from warehouse.connection import Connection, WarehouseError, Working, bounded, in_words, published_path, reading
+from warehouse.load import Turn
 from warehouse.proof import differences
+from warehouse.query import Ended, published_syncs
 
 LOADED = frozenset({"complete", "partial"})
 """Syncs that brought rows; the others are told of by the next that did."""
@@ -28,18 +31,32 @@ class Rebuilt:
     changed: list[str]
 
 
-async def load_all(archive: Archive, connection: Connection, *, progress: Progress = silent, last: int | None) -> int:
-    """Load every sync of the archive in order, up to the sync `last`. Returns how many there were."""
-    syncs = [sync for sync in archive.syncs() if sync.status in LOADED and (last is None or sync.sync_id <= last)]
+async def load_all(
+    archive: Archive, connection: Connection, syncs: list[SyncRecord], *, progress: Progress = silent
+) -> None:
+    """Load syncs of the archive in order."""
     for place, sync in enumerate(syncs, 1):
         if sync.source not in SOURCES:
             raise SyncFailed(f"sync {sync.sync_id} is of the source {sync.source}, which this kix does not know")
         await load(
             SOURCES[sync.source], sync, archive.reading(sync.sync_id), archive, connection,
-            finished_at=_ended(sync), checked=place == len(syncs),
+            finished_at=_ended(sync), turn=Turn(first=place == 1, last=place == len(syncs)),
         )  # fmt: skip
         progress("syncs", place, len(syncs))
-    return len(syncs)
+
+
+def ended_well(archive: Archive, published: dict[int, Ended]) -> list[SyncRecord]:
+    """Return the syncs that brought rows, in order.
+
+    A sync that is `published` did, whatever the archive says: it is closed there only afterwards.
+    """
+    syncs = [
+        replace(sync, status=published[sync.sync_id][0], finished_at=published[sync.sync_id][1])
+        if sync.status == "running" and sync.sync_id in published
+        else sync
+        for sync in archive.syncs()
+    ]
+    return [sync for sync in syncs if sync.status in LOADED]
 
 
 def _ended(sync: SyncRecord) -> Callable[[], datetime]:
@@ -56,17 +73,38 @@ async def rebuild(settings: Settings, *, progress: Progress = silent) -> Rebuilt
     home = settings.home
     if not (home / "archive.sqlite").exists():
         raise WarehouseError(f"no archive in {home}: there is nothing to rebuild from")
-    with holding(home, "kix rebuild", settings.lock_timeout_s), Archive(home / "archive.sqlite") as archive:
+    with (
+        holding(home, "kix rebuild", settings.lock_timeout_s),
+        Archive(home / "archive.sqlite") as archive,
+        in_words(home),
+    ):
+        syncs = ended_well(archive, _published(home))
+        if not syncs:
+            raise SyncFailed(f"the archive of {home} holds no sync that ended well: there is nothing to rebuild")
         working = Working(home, settings.memory_limit, fresh=True)
         try:
-            with in_words(home):
-                count = await load_all(archive, working.connection, progress=progress, last=None)
-                if not count:
-                    raise SyncFailed(
-                        f"the archive of {home} holds no sync that ended well: there is nothing to rebuild"
-                    )
-                old = published_path(home)
-                changed = [f"{table}: {detail}" for table, detail in differences(working.connection, old)]
-                return Rebuilt(count, str(working.publish()), changed)
+            await load_all(archive, working.connection, syncs, progress=progress)
+            changed = _changed(settings, working.seal())
+            return Rebuilt(len(syncs), str(working.publish()), changed)
         finally:
             working.discard()
+
+
+def _published(home: Path) -> dict[int, Ended]:
+    try:
+        with reading(home) as db:
+            return published_syncs(db)
+    except WarehouseError:
+        return {}  # none, or one that cannot be read: the archive alone decides
+
+
+def _changed(settings: Settings, made: Path) -> list[str]:
+    """Say how the new state differs from the one that is there, as far as that can be read."""
+    if not published_path(settings.home).exists():
+        return ["there was no warehouse before"]
+    try:
+        with reading(settings.home) as db:
+            bounded(db, settings.memory_limit, made.with_name(made.name + ".tmp"))
+            return [f"{table}: {detail}" for table, detail in differences(db, made, ("gone", "new"))]
+    except WarehouseError as error:
+        return [f"what was there before could not be compared: {error}"]

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from flows.rebuild import load_all
+from flows.rebuild import ended_well, load_all
 from flows.settings import Settings
 from scrapers.archive import Archive
 from scrapers.errors import SyncFailed
 from warehouse import proof
 from warehouse.checks import checks
-from warehouse.connection import Connection, Working, first_row, in_words, published_path, reading
+from warehouse.connection import Connection, WarehouseError, Working, bounded, check_published, in_words, reading
+from warehouse.migrations import check_schema
+from warehouse.query import last_loaded, published_syncs
 
-MOST_SHOWN = 20
+MOST_SHOWN = 40
+SAME = "every row is what the archive gives"
+HINT = (
+    "if kix was updated since, its mapping may be better: `kix rebuild`; what was said a moment ago comes with the next"
+    " sync; else restore a backup, or `kix rebuild`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +42,38 @@ class Proof:
 
 
 async def verify(settings: Settings) -> AsyncIterator[Proof]:
-    """Yield one proof after another. Changes nothing. Raises `WarehouseError` when there is no warehouse."""
-    home = settings.home
-    with reading(home) as db:
-        for name, find in checks():
-            yield _proof(name.replace("_", " "), partial(find, db))
-        yield _proof("every digest is that of its manifest", partial(proof.digests, db))
-        yield _proof("every run is as its manifest says, its comparison key too", partial(proof.run_columns, db))
-        yield _proof("every latency is the source's own digits", partial(proof.source_digits, db))
-        last = (first_row(db, "SELECT max(sync_id) FROM syncs WHERE status IN ('complete', 'partial')") or (None,))[0]
-        try:
-            with Archive(home / "archive.sqlite", read_only=True) as archive:
-                yield _proof("every answer is in the archive, byte for byte", partial(proof.archived, db, archive))
-                yield await _same_as_archive(settings, archive, last)
-        except SyncFailed as error:
-            yield Proof("every row is what the archive gives", 1, (str(error),))
+    """Yield one proof after another. Changes nothing. Raises `WarehouseError` when there is no warehouse.
+
+    A file that cannot be read is a proof that does not hold; none comes after it.
+    """
+    check_published(settings.home)
+    try:
+        with tempfile.TemporaryDirectory(prefix="kix-verify-") as folder, reading(settings.home) as db:
+            check_schema(db)
+            bounded(db, settings.memory_limit, Path(folder) / "spilled")
+            for found in _by_itself(db):
+                yield found
+            async for found in _by_its_archive(settings, db, Path(folder)):
+                yield found
+    except WarehouseError as error:
+        yield Proof("the warehouse can be read", 1, (str(error),))
+
+
+def _by_itself(db: Connection) -> Iterator[Proof]:
+    for name, find in checks():
+        yield _proof(name.replace("_", " "), partial(find, db))
+    yield _proof("every digest is that of its manifest", partial(proof.digests, db))
+    yield _proof("every run is as its manifest says, its comparison key too", partial(proof.run_columns, db))
+    yield _proof("every latency is the source's own digits", partial(proof.source_digits, db))
+
+
+async def _by_its_archive(settings: Settings, db: Connection, folder: Path) -> AsyncIterator[Proof]:
+    try:
+        with Archive(settings.home / "archive.sqlite", read_only=True) as archive:
+            yield _proof("every answer is in the archive, byte for byte", partial(proof.archived, db, archive))
+            yield await _same_as_archive(settings, archive, db, folder)
+    except SyncFailed as error:
+        yield Proof("the archive can be read", 1, (str(error),))
 
 
 def _proof(what: str, find: Callable[[], Iterable[tuple[str, str]]]) -> Proof:
@@ -58,19 +82,24 @@ def _proof(what: str, find: Callable[[], Iterable[tuple[str, str]]]) -> Proof:
     return Proof(what, len(shown) + sum(1 for _ in broken), tuple(shown))
 
 
-async def _same_as_archive(settings: Settings, archive: Archive, last: int | None) -> Proof:
-    with tempfile.TemporaryDirectory(prefix="kix-verify-") as folder, in_words(Path(folder)):
-        working = Working(Path(folder), settings.memory_limit)
-        try:
-            await load_all(archive, working.connection, last=last)
-            return _against(working.connection, settings.home)
-        finally:
-            working.discard()
+async def _same_as_archive(settings: Settings, archive: Archive, db: Connection, folder: Path) -> Proof:
+    try:
+        with in_words(folder):
+            made = await _made_anew(settings, archive, db, folder)
+    except (SyncFailed, WarehouseError) as error:
+        return Proof(SAME, 1, (f"nothing can be made from the archive: {error}",))
+    found = _proof(SAME, partial(proof.differences, db, made))
+    return found if found.holds else Proof(SAME, found.broken, (*found.examples, HINT))
 
 
-def _against(connection: Connection, home: Path) -> Proof:
-    found = _proof("every row is what the archive gives", lambda: proof.differences(connection, published_path(home)))
-    if found.holds:
-        return found
-    hint = "if kix was updated since, its mapping may be better: `kix rebuild`; else restore a backup, or `kix rebuild`"
-    return Proof(found.what, found.broken, (*found.examples, hint))
+async def _made_anew(settings: Settings, archive: Archive, db: Connection, folder: Path) -> Path:
+    """Make in `folder` what the archive gives up to the last sync that is published: a later one may be under way."""
+    published, last = published_syncs(db), last_loaded(db)
+    working = Working(folder, settings.memory_limit)
+    try:
+        syncs = [sync for sync in ended_well(archive, published) if sync.sync_id <= last]
+        await load_all(archive, working.connection, syncs)
+        return working.seal()
+    except BaseException:
+        working.discard()
+        raise

@@ -99,14 +99,10 @@ class Archive:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
-        mode = "ro" if read_only else "rwc"
-        try:
-            # Steps of one sync may run on different threads, one after the other: never two at once.
-            self._db = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
-            )
-        except sqlite3.Error as error:
-            raise SyncFailed(f"cannot open the archive {path}: {error}") from error
+        self._db = self._connect("mode=ro" if read_only else "mode=rwc")
+        if read_only and self._is_frozen():
+            self._db.close()
+            self._db = self._connect("mode=ro&immutable=1")
         try:
             self._prepare(read_only=read_only)
         except BaseException:
@@ -115,14 +111,32 @@ class Archive:
         self._pack = zstandard.ZstdCompressor(level=3)
         self._unpack = zstandard.ZstdDecompressor()
 
+    def _connect(self, options: str) -> sqlite3.Connection:
+        try:
+            # Steps of one sync may run on different threads, one after the other: never two at once.
+            return sqlite3.connect(
+                f"{self.path.absolute().as_uri()}?{options}", uri=True, isolation_level=None, check_same_thread=False
+            )
+        except sqlite3.Error as error:
+            raise SyncFailed(f"cannot open the archive {self.path}: {error}; {_next_step(error)}") from error
+
+    def _is_frozen(self) -> bool:
+        """Whether its folder cannot be written to, where SQLite wants its log, and nobody is at work on it."""
+        try:
+            self._db.execute("PRAGMA user_version").fetchone()
+        except sqlite3.Error as error:
+            log = self.path.with_name(self.path.name + "-wal")
+            return "readonly" in str(error) and not log.exists()
+        return False
+
     def _prepare(self, *, read_only: bool) -> None:
-        (version,) = self._run("PRAGMA user_version").fetchone()
+        (version,) = self._row("PRAGMA user_version")
         if version > SCHEMA_VERSION:
             raise SyncFailed(
                 f"the archive {self.path} has schema {version}, this kix knows {SCHEMA_VERSION}: use a newer kix"
             )
-        (tables,) = self._run("SELECT count(*) FROM sqlite_master").fetchone()
-        if (tables or version) and self._run("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+        (tables,) = self._row("SELECT count(*) FROM sqlite_master")
+        if (tables or version) and self._row("PRAGMA application_id") != (APPLICATION_ID,):
             raise SyncFailed(f"{self.path} is another program's database: choose another --home")
         if read_only:
             if not version:
@@ -140,6 +154,17 @@ class Archive:
             return self._db.execute(statement, values)
         except sqlite3.Error as error:
             raise SyncFailed(f"the archive {self.path} cannot be used: {error}; {_next_step(error)}") from error
+
+    def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Return all rows at once: what a damaged page does shows only while they are read."""
+        cursor = self._run(statement, values)
+        try:
+            return cursor.fetchall()
+        except sqlite3.Error as error:
+            raise ArchiveDamaged(f"the archive {self.path} cannot be read: {error}; restore it") from error
+
+    def _row(self, statement: str, values: tuple[Any, ...] = ()) -> Any:
+        return next(iter(self._rows(statement, values)), None)
 
     def __enter__(self) -> Archive:
         return self
@@ -162,7 +187,7 @@ class Archive:
         text = json.dumps({**asdict(scope), "mode": mode}, sort_keys=True)
         last = next(self.syncs(source, newest_first=True), None)
         same = last and (last.base_url, last.scope, last.kix_version) == (base_url, text, version)
-        if last and same and last.status == "running" and self._is_recent(last, now):
+        if last and same and last.status == "running" and self._is_recent(last, now) and not self._is_overtaken(last):
             return SyncRecord(**{**asdict(last), "resumed": True})
         self._run("UPDATE syncs SET status = 'interrupted' WHERE source = ? AND status = 'running'", (source,))
         cursor = self._run(
@@ -171,9 +196,14 @@ class Archive:
         )
         return SyncRecord(int(cursor.lastrowid or 0), source, base_url, text, now, None, "running", version)
 
+    def _is_overtaken(self, sync: SyncRecord) -> bool:
+        """Whether another source's sync was loaded since: a rebuild loads in the order of numbers."""
+        later = "SELECT 1 FROM syncs WHERE sync_id > ? AND status IN ('complete', 'partial')"
+        return self._row(later, (sync.sync_id,)) is not None
+
     def _is_recent(self, sync: SyncRecord, now: datetime) -> bool:
         """Whether a sync did something less than an hour ago. A clock that went backwards makes none recent."""
-        (newest,) = self._run("SELECT max(fetched_at) FROM fetches WHERE sync_id = ?", (sync.sync_id,)).fetchone()
+        (newest,) = self._row("SELECT max(fetched_at) FROM fetches WHERE sync_id = ?", (sync.sync_id,))
         active = max(sync.started_at, _moment(newest)) if newest else sync.started_at
         return timedelta(0) <= now - active < RESUME_WITHIN
 
@@ -187,7 +217,7 @@ class Archive:
     def syncs(self, source: str | None = None, *, newest_first: bool = False) -> Iterator[SyncRecord]:
         """Yield all syncs, or a source's, in order."""
         order = "DESC" if newest_first else "ASC"
-        rows = self._run(
+        rows = self._rows(
             "SELECT sync_id, source, base_url, scope, started_at, finished_at, status, kix_version FROM syncs"
             f" WHERE ? IS NULL OR source = ? ORDER BY sync_id {order}",
             (source, source),
@@ -198,7 +228,7 @@ class Archive:
 
     def newest_sync(self) -> int:
         """Return the number of the latest sync, 0 when there was none."""
-        (newest,) = self._run("SELECT coalesce(max(sync_id), 0) FROM syncs").fetchone()
+        (newest,) = self._row("SELECT coalesce(max(sync_id), 0) FROM syncs")
         return int(newest)
 
     def keep_reading(self, sync_id: int, reading: Reading) -> None:
@@ -208,11 +238,15 @@ class Archive:
 
     def reading(self, sync_id: int) -> Reading:
         """Return what a sync concluded. Raises `ArchiveDamaged` when it is not there or unreadable."""
-        row = self._run("SELECT zstd FROM readings WHERE sync_id = ?", (sync_id,)).fetchone()
+        row = self._row("SELECT zstd FROM readings WHERE sync_id = ?", (sync_id,))
         if row is None:
-            raise ArchiveDamaged(f"the archive {self.path} lacks what sync {sync_id} concluded; restore the archive")
+            raise ArchiveDamaged(
+                f"the archive {self.path} lacks what sync {sync_id} concluded (an older kix did not keep it): no"
+                " warehouse can be made from it; if it was there once, restore the archive"
+            )
         try:
-            return msgspec.json.decode(self._unpack.decompress(row[0]), type=Reading)
+            # As a stream: a damaged header could ask for any amount of memory.
+            return msgspec.json.decode(self._unpack.stream_reader(row[0]).read(), type=Reading)
         except (zstandard.ZstdError, msgspec.DecodeError) as error:
             raise ArchiveDamaged(f"the reading of sync {sync_id} in {self.path} is damaged: {error}") from error
 
@@ -228,9 +262,9 @@ class Archive:
 
     def verdicts(self) -> list[Verdict]:
         """List all verdicts in order."""
-        rows = self._run(
+        rows = self._rows(
             "SELECT verdict_id, subject, verdict, reason, by_name, decided_at, after_sync FROM verdicts ORDER BY 1"
-        ).fetchall()
+        )
         return [Verdict(row[0], row[1], row[2], row[3], row[4], _moment(row[5]), row[6]) for row in rows]
 
     def add_note(self, run_digest: str, kind: str, note: str, by_name: str, now: datetime) -> None:
@@ -242,7 +276,7 @@ class Archive:
 
     def notes(self) -> list[Note]:
         """List all notes in order."""
-        rows = self._run("SELECT note_id, run_digest, kind, note, by_name, written_at FROM notes ORDER BY 1").fetchall()
+        rows = self._rows("SELECT note_id, run_digest, kind, note, by_name, written_at FROM notes ORDER BY 1")
         return [Note(row[0], row[1], row[2], row[3], row[4], _moment(row[5])) for row in rows]
 
     # -- bodies and fetches
@@ -254,17 +288,21 @@ class Archive:
             self._run("INSERT INTO bodies VALUES (?, ?, ?)", (digest, len(body), self._pack.compress(body)))
         return digest
 
+    def damage(self) -> list[str]:
+        """List what SQLite finds wrong with the file itself."""
+        return [line for (line,) in self._rows("PRAGMA integrity_check(5)") if line != "ok"]
+
     def bodies(self) -> list[str]:
         """List the digest of every body that is there, without checking it."""
-        return [digest for (digest,) in self._run("SELECT body_digest FROM bodies ORDER BY body_digest").fetchall()]
+        return [digest for (digest,) in self._rows("SELECT body_digest FROM bodies ORDER BY body_digest")]
 
     def holds(self, digest: str) -> bool:
         """Whether the body is there."""
-        return self._run("SELECT 1 FROM bodies WHERE body_digest = ?", (digest,)).fetchone() is not None
+        return self._row("SELECT 1 FROM bodies WHERE body_digest = ?", (digest,)) is not None
 
     def body(self, digest: str) -> bytes:
         """Return a stored body, checked against its digest. Raises `ArchiveDamaged`."""
-        row = self._run("SELECT size_bytes, zstd FROM bodies WHERE body_digest = ?", (digest,)).fetchone()
+        row = self._row("SELECT size_bytes, zstd FROM bodies WHERE body_digest = ?", (digest,))
         if row is None:
             raise ArchiveDamaged(f"the archive {self.path} lacks the body {digest}; restore it or sync with --full")
         try:
@@ -287,30 +325,30 @@ class Archive:
     def fetches(self, sync_id: int) -> list[tuple[Any, ...]]:
         """List a sync's fetches in order, as (fetch_id, url, status, fetched_at text, via, etag, media_type,
         body_digest, size_bytes, error)."""
-        return self._run(
+        return self._rows(
             "SELECT fetch_id, url, status, fetched_at, via, etag, media_type, body_digest, size_bytes, error"
             " FROM fetches WHERE sync_id = ? ORDER BY fetch_id",
             (sync_id,),
-        ).fetchall()
+        )
 
     def validators(self, url: str) -> Validators | None:
         """What the newest sound answer to `url` can be revalidated with."""
-        row = self._run(
+        row = self._row(
             "SELECT etag, last_modified, media_type, body_digest FROM fetches"
             " WHERE url = ? AND status IN (200, 304) AND body_digest IS NOT NULL AND via <> 'archive'"
             " ORDER BY fetch_id DESC LIMIT 1",
             (url,),
-        ).fetchone()
+        )
         return Validators(*row) if row and (row[0] or row[1]) else None
 
     def held(self, url: str, sync_id: int | None = None) -> Capture | None:
         """Return the newest sound answer to `url`, of one sync or of any."""
-        row = self._run(
+        row = self._row(
             "SELECT status, fetched_at, media_type, body_digest FROM fetches WHERE url = ?"
             " AND (? IS NULL OR sync_id = ?) AND status IN (200, 304) AND body_digest IS NOT NULL"
             " ORDER BY fetch_id DESC LIMIT 1",
             (url, sync_id, sync_id),
-        ).fetchone()
+        )
         if row is None:
             return None
         status, fetched_at, media_type, digest = row
@@ -350,4 +388,7 @@ def _next_step(error: sqlite3.Error) -> str:
 
 
 def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArchiveDamaged(f"the archive holds {text!r} where a time belongs; restore it") from error

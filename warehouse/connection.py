@@ -32,6 +32,10 @@ class WarehouseError(Exception):
     """The warehouse cannot be used as asked: which one, why, and what to do."""
 
 
+UNREADABLE = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
+"""What DuckDB raises on a damaged file; on a wrong checksum it raises the bare `duckdb.Error`."""
+
+
 def published_path(home: Path) -> Path:
     """Return where the published state of a home is."""
     return home / WAREHOUSE
@@ -50,16 +54,32 @@ def check_published(home: Path) -> None:
 
 @contextmanager
 def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the published state read-only. Raises `WarehouseError` when there is none yet."""
+    """Open the published state read-only. Raises `WarehouseError` when there is none yet or it cannot be read."""
     path = published_path(home)
     check_published(home)
-    _remove_stray_wal(path)
     try:
+        _remove_stray_wal(path)
         connection = duckdb.connect(path, read_only=True)
-    except duckdb.Error as error:
-        raise WarehouseError(f"cannot open {path}: {error}") from error
+    except (duckdb.Error, OSError) as error:
+        raise _unreadable("open", path, error) from error
     with connection:
-        yield connection
+        try:
+            yield connection
+        except duckdb.Error as error:
+            if isinstance(error, UNREADABLE) or type(error) is duckdb.Error:
+                raise _unreadable("read", path, error) from error
+            raise
+
+
+def _unreadable(what: str, path: Path, error: Exception) -> WarehouseError:
+    words = str(error).partition("\n")[0]
+    return WarehouseError(f"cannot {what} {path}: {words}; restore it, or make it anew from the archive: `kix rebuild`")
+
+
+def bounded(connection: Connection, memory_limit: str, spill: Path) -> None:
+    """Bound the memory of a connection that asks about everything; what does not fit goes to the folder `spill`."""
+    connection.execute("SET memory_limit = ?", [memory_limit])
+    connection.execute("SET temp_directory = ?", [str(spill)])
 
 
 class Working:
@@ -73,9 +93,17 @@ class Working:
         self.home = home
         self.path = home / WORKING
         self._spill = home / (WORKING + ".tmp")
+        self._sealed = False
         self.discard()
-        if published_path(home).exists() and not fresh:
-            shutil.copyfile(published_path(home), self.path)
+        try:
+            self._open(memory_limit, fresh=fresh)
+        except BaseException:
+            self.discard()
+            raise
+
+    def _open(self, memory_limit: str, *, fresh: bool) -> None:
+        if published_path(self.home).exists() and not fresh:
+            shutil.copyfile(published_path(self.home), self.path)
             self.path.chmod(0o644)
         self.connection = duckdb.connect(
             self.path,
@@ -88,11 +116,17 @@ class Working:
         )
         self.connection.execute("SET TimeZone = 'UTC'")
 
+    def seal(self) -> Path:
+        """Write everything into the file and close it. Returns its path: it can be read now, and published still."""
+        if not self._sealed:
+            self.connection.execute("CHECKPOINT")
+            self.connection.close()
+            self._sealed = True
+        return self.path
+
     def publish(self) -> Path:
         """Make the copy the published state: checkpoint, close, sync to disk, read-only, rename. Returns its path."""
-        self.connection.execute("CHECKPOINT")
-        self.connection.close()
-        _sync_to_disk(self.path)
+        _sync_to_disk(self.seal())
         self.path.chmod(0o444)
         target = published_path(self.home)
         _remove_stray_wal(target)

@@ -15,6 +15,7 @@ import polars as pl
 
 from scrapers.archive import Archive, SyncRecord
 from scrapers.contract import Drift, Reject
+from scrapers.errors import ArchiveDamaged
 from transforms.bundle import COLUMNS, Bundle
 from warehouse.checks import run_checks
 from warehouse.connection import WHOLE_READING, WarehouseError, first_row
@@ -62,14 +63,24 @@ class Loaded:
     incomplete: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A load's turn among several in a row: the first makes the views, the last derives and checks, once for all."""
+
+    first: bool = True
+    last: bool = True
+
+
 class Loader:
     """One sync's load. Use as: construct, `add` each bundle, `finish`. The caller publishes or discards the copy."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, sync: SyncRecord) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, sync: SyncRecord, turn: Turn) -> None:
         self._db = connection
         self._sync = sync
+        self._turn = turn
         self._db.execute("BEGIN")
-        self._migrated = bool(migrate(self._db))
+        # What has been derived so far is not that of the rows before this load.
+        self._stale = (turn.first and bool(migrate(self._db))) or not turn.first
         self._check_sync_is_new()
         for table in COLUMNS:
             self._db.register("incoming", _Frame(Bundle().frame(table)))
@@ -128,13 +139,8 @@ class Loader:
         finished_at: datetime,
         rejects: Iterable[Reject],
         drift: Iterable[Drift],
-        *,
-        checked: bool = True,
     ) -> Loaded:
-        """Turn what is staged into rows, check the whole, and commit. Raises `WarehouseError` when a check fails.
-
-        Only who loads several syncs in a row may leave the checks to the last.
-        """
+        """Turn what is staged into rows, check the whole, and commit. Raises `WarehouseError` when a check fails."""
         before = self._counts()
         self._set("sync_id", self._sync.sync_id)
         self._set("source", self._sync.source)
@@ -142,14 +148,16 @@ class Loader:
         for _, text in sql_files("load"):
             self._db.execute(text)
         self._add_provenance(archive, status, finished_at, rejects, drift)
-        add_family_schemas(self._db)
         reviewed = load_words(self._db, archive)
-        records = derive_standings(self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._migrated)
         loaded = self._tally(before)
-        loaded.records = records
-        if any(loaded.inserted.values()) or self._migrated:
+        if self._turn.last:
+            add_family_schemas(self._db)
+            loaded.records = derive_standings(
+                self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._stale
+            )
+        if any(loaded.inserted.values()) or self._stale:
             self._keep_order()
-            if checked and (failures := run_checks(self._db)):
+            if self._turn.last and (failures := run_checks(self._db)):
                 raise WarehouseError("nothing was loaded, checks failed: " + " | ".join(map(str, failures)))
         self._db.execute("COMMIT")
         return loaded
@@ -178,7 +186,8 @@ class Loader:
     ) -> None:
         sync, source = self._sync.sync_id, self._sync.source
         there = {row[0] for row in self._db.execute("SELECT sync_id FROM syncs").fetchall()}
-        ended_badly = [one for one in archive.syncs() if one.status in ("failed", "interrupted")]
+        # Those of its own source, which have all ended: when another source's did, no rebuild could tell.
+        ended_badly = [one for one in archive.syncs(source) if one.status in ("failed", "interrupted")]
         failed = [one for one in ended_badly if one.sync_id not in there and one.sync_id < sync]
         for one in [*failed, self._sync]:
             closed = (status, finished_at) if one.sync_id == sync else (one.status, one.finished_at)
@@ -244,8 +253,11 @@ def _fetches(sync_id: int, archive: Archive) -> pl.DataFrame:
         "etag": pl.String, "media_type": pl.String, "body_digest": pl.String, "size_bytes": pl.Int64,
         "error": pl.String,
     }  # fmt: skip
-    frame = pl.DataFrame(archive.fetches(sync_id), schema=schema, orient="row")
-    return frame.with_columns(
-        pl.col("fetched_at").str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", time_zone="UTC"),
-        sync_id=pl.lit(sync_id, pl.Int64),
-    )
+    try:
+        frame = pl.DataFrame(archive.fetches(sync_id), schema=schema, orient="row")
+        return frame.with_columns(
+            pl.col("fetched_at").str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", time_zone="UTC"),
+            sync_id=pl.lit(sync_id, pl.Int64),
+        )
+    except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise ArchiveDamaged(f"the fetches of sync {sync_id} in {archive.path} are damaged: {error}") from error

@@ -53,6 +53,17 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return names
 
 
+def check_schema(connection: duckdb.DuckDBPyConnection) -> None:
+    """Raise `WarehouseError` when a published file is of another schema than this kix reads."""
+    found = max(applied(connection), default=0)
+    wanted = max(int(name[:4]) for name, _ in sql_files("migrations"))
+    if found != wanted:
+        step = (
+            "use the newer kix that wrote it" if found > wanted else "`kix sync` or `kix rebuild` brings it up to date"
+        )
+        raise WarehouseError(f"the warehouse has schema {found}, this kix reads {wanted}: {step}")
+
+
 def add_family_schemas(connection: duckdb.DuckDBPyConnection) -> None:
     """Give each comparability family a schema of its name, with the family's rows alone, over today's views."""
     families = connection.execute("SELECT DISTINCT comparability_family FROM protocols ORDER BY 1").fetchall()

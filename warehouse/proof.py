@@ -6,6 +6,7 @@ Each proof yields (subject, detail) for what does not hold, as the SQL checks do
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -160,7 +161,9 @@ def source_digits(db: Connection) -> Broken:
 
 
 def archived(db: Connection, archive: Archive) -> Broken:
-    """Hash every body in the archive, and look for the body of every fetch and of every submission's state."""
+    """Let SQLite look over the archive, hash every body in it, and look for the body of every fetch and state."""
+    for line in archive.damage():
+        yield "archive", f"{archive.path}: {line}; restore it"
     there = set()
     for digest in archive.bodies():
         try:
@@ -180,26 +183,62 @@ def archived(db: Connection, archive: Archive) -> Broken:
             yield "archive", f"{archive.path} lacks the body {digest}; restore it"
 
 
-def differences(db: Connection, published: Path) -> Broken:
-    """Compare every table of this database, made from the archive, with that of the published file, if there is one."""
-    if not published.exists():
-        return
-    db.execute(f"ATTACH {literal(str(published))} AS published (READ_ONLY)")
-    tables = (
-        "SELECT table_name FROM duckdb_tables() WHERE database_name = 'published' AND schema_name = 'main' ORDER BY 1"
-    )
-    for (table,) in db.execute(tables).fetchall():
-        if table in NOT_COMPARED:
+def differences(
+    db: Connection, made: Path, words: tuple[str, str] = ("only in the warehouse", "only in what the archive gives")
+) -> Broken:
+    """Compare every table of the published state `db` with that of the closed file `made`, made from the archive.
+
+    `words` tell of the rows that only the one has, and only the other. Columns that one of them lacks are not compared.
+    """
+    db.execute(f"ATTACH {literal(str(made))} AS made (READ_ONLY)")
+    here, there = _columns(db, "current_database()"), _columns(db, "'made'")
+    for table in sorted((here.keys() | there.keys()) - NOT_COMPARED):
+        columns = [column for column in here.get(table, []) if column in there.get(table, [])]
+        if not columns:
+            yield table, words[0 if table in here else 1]
             continue
-        for mine, other, words in (
-            (f"published.{quoted(table)}", quoted(table), "only in the warehouse"),
-            (quoted(table), f"published.{quoted(table)}", "only in what the archive gives"),
-        ):
-            rows = db.execute(f"SELECT one FROM (FROM {mine} EXCEPT ALL FROM {other}) one").fetchall()
-            if rows:
-                shown = "; ".join(_short(row) for (row,) in rows[:SHOWN])
-                yield table, f"{len(rows)} row{'s' if len(rows) > 1 else ''} {words}: {shown}"
-    db.execute("DETACH published")
+        if said := table_differences(db, table, columns, words):
+            yield table, said
+    db.execute("DETACH made")
+
+
+def _columns(db: Connection, database: str) -> dict[str, list[str]]:
+    rows = db.execute(
+        "SELECT c.table_name, list(c.column_name ORDER BY c.column_index) FROM duckdb_columns() c"
+        " SEMI JOIN duckdb_tables() t USING (database_name, schema_name, table_name)"
+        f" WHERE c.schema_name = 'main' AND c.database_name = {database} GROUP BY ALL"
+    ).fetchall()
+    return dict(rows)
+
+
+def table_differences(db: Connection, table: str, columns: list[str], words: tuple[str, str]) -> str | None:
+    """Say which rows of a table only `db` has, and which only the attached `made`, and in which columns they differ."""
+    sides = (f"main.{quoted(table)}", f"made.main.{quoted(table)}")
+    found = [_only(db, mine, other, columns) for mine, other in (sides, sides[::-1])]
+    differing = [name for name in columns if _values(found[0][1], name) != _values(found[1][1], name)]
+    few = all(count == len(rows) for count, rows in found)
+    where = f" (differs in {', '.join(differing)})" if few and len(differing) < len(columns) else ""
+    said = [
+        f"{count} row{'s' if count > 1 else ''} {said}{where}: {'; '.join(map(_short, rows[:SHOWN]))}"
+        for (count, rows), said in zip(found, words, strict=True)
+        if count
+    ]
+    return " | ".join(said) or None
+
+
+def _only(db: Connection, mine: str, other: str, columns: list[str]) -> tuple[int, list[dict[str, Any]]]:
+    """Count the rows that only the one has, and return the first of them."""
+    chosen = ", ".join(map(quoted, columns))
+    db.execute(f"SELECT one FROM (SELECT {chosen} FROM {mine} EXCEPT ALL SELECT {chosen} FROM {other}) one")
+    first = [one for (one,) in db.fetchmany(CHUNK_ROWS)]
+    count = len(first)
+    while chunk := db.fetchmany(CHUNK_ROWS):
+        count += len(chunk)
+    return count, first
+
+
+def _values(rows: list[dict[str, Any]], name: str) -> Counter[str]:
+    return Counter(repr(row[name]) for row in rows)
 
 
 def _short(row: dict[str, Any]) -> str:

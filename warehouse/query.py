@@ -13,6 +13,9 @@ import orjson
 
 from warehouse.connection import WHOLE_READING, WarehouseError, first_row, published_path, reading
 
+Ended = tuple[str, datetime]
+"""How a sync ended, and when."""
+
 _EXTERNAL = re.compile(r"([a-z0-9][a-z0-9-]*):(?:submission/)?(.+)", re.DOTALL)
 _PREFIX = re.compile(r"(?:sha256:)?([0-9a-f]{4,64})")
 
@@ -31,13 +34,28 @@ class Board:
     unranked: dict[str, int]
 
 
-def synced_as(home: Path, sync_id: int) -> tuple[str, datetime] | None:
+def synced_as(home: Path, sync_id: int) -> Ended | None:
     """Return how and when a sync ended that is in the published warehouse, None for one that is not there."""
     if not published_path(home).exists():
         return None
     with reading(home) as db:
         row = first_row(db, "SELECT status, finished_at FROM syncs WHERE sync_id = ?", [sync_id])
     return (str(row[0]), row[1]) if row else None
+
+
+def published_syncs(db: duckdb.DuckDBPyConnection) -> dict[int, Ended]:
+    """Return how and when each sync ended that brought rows to this state."""
+    rows = db.execute(
+        "SELECT sync_id, status, finished_at FROM syncs WHERE status IN ('complete', 'partial')"
+    ).fetchall()
+    return {sync_id: (status, finished_at) for sync_id, status, finished_at in rows}
+
+
+def last_loaded(db: duckdb.DuckDBPyConnection) -> int:
+    """Return the number of the latest sync that brought anything to this state, 0 when there was none."""
+    text = "SELECT coalesce(max(sync_id), 0) FROM (SELECT sync_id FROM syncs UNION ALL SELECT sync_id FROM listings)"
+    (last,) = first_row(db, text) or (0,)
+    return int(last)
 
 
 def find_run(db: duckdb.DuckDBPyConnection, name: str) -> str:

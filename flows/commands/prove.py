@@ -24,6 +24,8 @@ def run_verify(settings: Settings, *, as_json: bool) -> int:
         proofs = asyncio.run(_verify(settings, shown=not as_json))
     except WarehouseError as error:
         fail(str(error))
+    except OSError as error:
+        fail(f"no room for a temporary folder: {error.strerror or error} ({error.filename}); set TMPDIR to another")
     broken = [proof for proof in proofs if not proof.holds]
     if as_json:
         print_json({"holds": not broken, "proofs": [asdict(proof) for proof in proofs]})
@@ -52,6 +54,8 @@ def run_rebuild(settings: Settings, *, as_json: bool) -> int:
             done = asyncio.run(rebuild(settings, progress=progress))
     except (HomeBusy, SyncFailed, WarehouseError) as error:
         fail(f"{error}; the warehouse is as it was")
+    except OSError as error:
+        fail(f"cannot use {settings.home}: {error.strerror or error} ({error.filename}); the warehouse is as it was")
     except KeyboardInterrupt:
         fail("interrupted: the warehouse is as it was")
     if as_json:

@@ -11,16 +11,18 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import astuple
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 import zstandard
+from conftest import TESTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapers.archive import Archive, FetchRecord, Offline, SyncRecord
-from scrapers.contract import Scope
+from scrapers.contract import Entry, Index, Part, Reading, Scope
 from scrapers.errors import ArchiveDamaged, GiveUp, SyncFailed
 
 NOW = datetime(2026, 11, 2, 12, 0, 0, 123456, tzinfo=UTC)
@@ -176,7 +178,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from scrapers.archive import Archive, FetchRecord
-from scrapers.contract import Scope
+from scrapers.contract import Entry, Index, Part, Reading, Scope
 
 with Archive(Path(sys.argv[1])) as archive:
     now = datetime.now(UTC)
@@ -372,6 +374,18 @@ def test_sources_do_not_interrupt_each_other(archive):
     assert [sync.source for sync in archive.syncs("b")] == ["b"]
 
 
+def test_a_sync_that_another_source_overtook_is_not_resumed(archive):
+    """What it brings would come later than its number says."""
+    begin(archive, source="a")
+    other = begin(archive, source="b")
+    archive.close_sync(other.sync_id, "failed", NOW + SECOND, {})
+    assert begin(archive, NOW + SECOND, source="a").resumed
+    other = begin(archive, NOW + SECOND, source="b")
+    archive.close_sync(other.sync_id, "complete", NOW + SECOND, {})
+    again = begin(archive, NOW + 2 * SECOND, source="a")
+    assert (again.sync_id, again.resumed) == (4, False)
+
+
 def test_how_a_sync_ended_is_written_down(path, archive):
     sync = begin(archive)
     archive.close_sync(sync.sync_id, "partial", NOW + SECOND, {"rejects": ["Łukasz"]})
@@ -467,3 +481,162 @@ def test_after_an_offline_sync_answers_are_still_revalidated(archive):
     found = archive.validators(URL)
     assert found is not None
     assert (found.etag, found.body_digest) == ('"1"', digest(TEXT))
+
+
+# -- what a sync concluded
+
+
+def reading(sync: int = 1) -> Reading:
+    pages = tuple(digest(b"%d" % n) for n in range(40))
+    part = Part("a_kernel", f"{URL}/{sync}", "7", digest(b"definition"), pages, complete=True, workloads=3, listed=9)
+    return Reading(Scope(kernels=("a_kernel",)), Index((Entry("a_kernel", URL, "7", 9),), 1), (part,))
+
+
+def test_a_reading_comes_back_as_it_was(path, archive):
+    sync = begin(archive).sync_id
+    archive.keep_reading(sync, reading(1))
+    archive.keep_reading(sync, reading(2))  # resumed, it concluded anew
+    assert archive.reading(sync) == reading(2)
+    assert rows(path, "SELECT count(*) FROM readings") == [(1,)]
+
+
+def test_a_flipped_bit_in_a_reading_is_damage_or_means_nothing(path, archive):
+    """Its header says how large it is, and must not be believed."""
+    sync = begin(archive).sync_id
+    archive.keep_reading(sync, reading())
+    ((packed,),) = rows(path, "SELECT zstd FROM readings")
+    told = 0
+    for place in (*range(12), len(packed) // 2, len(packed) - 1):
+        for bit in range(8):
+            spoilt = bytearray(packed)
+            spoilt[place] ^= 1 << bit
+            change(path, "UPDATE readings SET zstd = ?", bytes(spoilt))
+            try:
+                archive.reading(sync)
+            except ArchiveDamaged as error:
+                told += f"sync {sync}" in str(error)
+    assert told > 50
+
+
+@pytest.mark.parametrize("spoilt", [b"", b"\x28\xb5", TEXT, zstandard.compress(b"{}"), zstandard.compress(TEXT)[:-9]])
+def test_what_is_no_reading_is_damage(path, archive, spoilt):
+    sync = begin(archive).sync_id
+    archive.keep_reading(sync, reading())
+    change(path, "UPDATE readings SET zstd = ?", spoilt)
+    with pytest.raises(ArchiveDamaged, match=f"sync {sync}"):
+        archive.reading(sync)
+
+
+def test_a_missing_reading_is_damage(archive):
+    with pytest.raises(ArchiveDamaged, match="sync 7"):
+        archive.reading(7)
+
+
+@pytest.mark.parametrize("time", ["yesterday", "", "2026-13-01T00:00:00+00:00", 7, b"\0"])
+def test_a_time_that_is_none_is_damage(path, archive, time):
+    sync = begin(archive).sync_id
+    note(archive, sync, TEXT)
+    archive.add_verdict(digest(TEXT), "accept", "reason", "Ada", NOW)
+    archive.add_note(digest(TEXT), "note", "text", "Ada", NOW)
+    for table, column in (
+        ("syncs", "started_at"),
+        ("fetches", "fetched_at"),
+        ("verdicts", "decided_at"),
+        ("notes", "written_at"),
+    ):
+        change(path, f"UPDATE {table} SET {column} = ?", time)
+    for read in (lambda: list(archive.syncs()), lambda: archive.held(URL), archive.verdicts, archive.notes):
+        with pytest.raises(ArchiveDamaged, match="time"):
+            read()
+
+
+def test_bytes_that_are_no_text_are_damage(path, archive):
+    sync = begin(archive).sync_id
+    note(archive, sync, TEXT)
+    change(path, "UPDATE fetches SET url = CAST(x'68ff' AS TEXT)")
+    with pytest.raises(ArchiveDamaged, match="UTF-8"):
+        archive.fetches(sync)
+
+
+# -- what people said
+
+
+def test_what_people_said_is_kept_in_order(archive):
+    assert (archive.verdicts(), archive.notes()) == ([], [])
+    archive.add_verdict("sha256:aa", "accept", "first\nline", "Ada", NOW)
+    sync = begin(archive).sync_id
+    archive.add_verdict("sha256:aa", "hold", "second", "Grace", NOW + SECOND)
+    archive.add_note(
+        "sha256:bb", "reproduction", "Łukasz: 1.17 ms", "Ada", NOW.astimezone(timezone(timedelta(hours=2)))
+    )
+    assert [astuple(one) for one in archive.verdicts()] == [
+        (1, "sha256:aa", "accept", "first\nline", "Ada", NOW, 0),
+        (2, "sha256:aa", "hold", "second", "Grace", NOW + SECOND, sync),
+    ]
+    assert [astuple(one) for one in archive.notes()] == [
+        (1, "sha256:bb", "reproduction", "Łukasz: 1.17 ms", "Ada", NOW)
+    ]
+
+
+# -- an archive of an earlier schema
+
+SCHEMA_1 = TESTS / "fixtures" / "archive-schema-1.sql"
+
+
+@pytest.fixture
+def earlier(path):
+    """An archive as the first kix made it: one sync, two answers, and one that was interrupted."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.executescript(SCHEMA_1.read_text(encoding="utf-8"))
+        body = ("INSERT INTO bodies VALUES (?, ?, ?)", (digest(TEXT), len(TEXT), zstandard.compress(TEXT)))
+        db.execute(*body)
+        sync = "INSERT INTO syncs VALUES (?, 'a', 'https://a.example', '{}', ?, ?, ?, '0.1.0', ?)"
+        db.execute(sync, (4, NOW.isoformat(), (NOW + SECOND).isoformat(), "complete", "{}"))
+        db.execute(sync, (9, NOW.isoformat(), None, "running", None))
+        fetch = "INSERT INTO fetches VALUES (?, 4, ?, 200, ?, 'network', ?, NULL, 'application/json', ?, ?, NULL)"
+        db.execute(fetch, (3, URL, NOW.isoformat(), '"1"', digest(TEXT), len(TEXT)))
+        db.execute(fetch, (5, URL + "/2", NOW.isoformat(), None, digest(TEXT), len(TEXT)))
+    return path
+
+
+def everything(path):
+    tables = ("bodies", "syncs", "fetches", "sqlite_sequence")
+    return {table: rows(path, f"SELECT * FROM {table} ORDER BY 1") for table in tables}
+
+
+def test_an_archive_of_the_first_schema_is_brought_up_to_date_and_loses_nothing(earlier):
+    before = everything(earlier)
+    with Archive(earlier, read_only=True) as archive:  # to read it changes nothing
+        assert archive.body(digest(TEXT)) == TEXT
+        assert [one.sync_id for one in archive.syncs()] == [4, 9]
+    assert rows(earlier, "PRAGMA user_version") == [(1,)]
+    with Archive(earlier) as archive:
+        assert everything(earlier) == before
+        assert rows(earlier, "PRAGMA user_version") == [(2,)]
+        assert archive.held(URL).body == TEXT
+        assert archive.validators(URL).etag == '"1"'
+        assert (archive.verdicts(), archive.notes()) == ([], [])
+        with pytest.raises(ArchiveDamaged, match="sync 4"):
+            archive.reading(4)
+        archive.add_verdict("sha256:aa", "accept", "reason", "Ada", NOW)
+        archive.keep_reading(9, reading())
+        assert begin(archive, NOW + 2 * HOUR).sync_id == 10
+    with Archive(earlier) as archive:  # once more finds nothing to do
+        assert archive.reading(9) == reading()
+        assert [one.after_sync for one in archive.verdicts()] == [9]
+        assert archive.damage() == []
+
+
+def shape(path):
+    """Tables, columns and indices, without the words beside them."""
+    return {
+        table: (rows(path, f"PRAGMA table_info({table})"), rows(path, f"PRAGMA index_list({table})"))
+        for (table,) in rows(path, "SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
+
+
+def test_an_archive_brought_up_to_date_is_shaped_as_a_new_one(earlier, tmp_path):
+    for name in (earlier, tmp_path / "new.sqlite"):
+        Archive(name).close()
+    assert shape(earlier) == shape(tmp_path / "new.sqlite")

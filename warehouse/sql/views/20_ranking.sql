@@ -10,7 +10,7 @@ WITH reasons AS (
     FROM run_states_as_of(until_sync) WHERE event <> 'reinstated'
     UNION ALL SELECT subject, reason, detail
     FROM reviews ANTI JOIN (
-        SELECT subject FROM verdicts WHERE after_sync < until_sync
+        SELECT subject FROM verdicts WHERE after_sync <= until_sync
         GROUP BY subject HAVING arg_max(verdict, verdict_id) = 'accept'
     ) USING (subject)
     WHERE reason = 'BELOW_SPEED_OF_LIGHT' AND first_seen_sync <= until_sync
