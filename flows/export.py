@@ -126,10 +126,12 @@ def _there(db: Connection, directory: Path, state: State, current: str | None) -
         if not snapshot.endswith(state.content_digest.removeprefix("sha256:")[:12]):
             continue
         folder = directory / shelf.SNAPSHOTS / snapshot
-        manifest = shelf.read_manifest(folder)
-        if (manifest["family"], manifest["content_digest"]) != (state.family, state.content_digest):
+        try:
+            manifest = shelf.read_manifest(folder)
+        except WarehouseError:  # damaged: `verify` names it, and the evidence is written anew
             continue
-        if not (present(folder, manifest) if snapshot == current else check_snapshot(db, folder)):
+        same = (manifest.get("family"), manifest.get("content_digest")) == (state.family, state.content_digest)
+        if same and not (present(folder, manifest) if snapshot == current else check_snapshot(db, folder)):
             return snapshot
     return None
 

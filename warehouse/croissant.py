@@ -13,7 +13,7 @@ from warehouse.snapshot import PARTITION
 
 URL = "https://github.com/SamMausberg/KernelIndex"
 NO_LICENCE = "The licences of its sources, as stated in each source's entry of manifest.json"
-PARQUET = "application/vnd.apache.parquet"
+PARQUET = "application/x-parquet"
 
 
 def croissant(manifest: dict[str, Any]) -> bytes:
