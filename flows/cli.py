@@ -22,6 +22,7 @@ Examples:
   kix cite sol-execbench:3483               the same run in one line, to put under a text
   kix compare sol-execbench:3483 sol-execbench:6715
   kix manifest sol-execbench:3483           the published record of one run
+  kix export snapshots                      everything as Parquet, to take with you
   kix status                                what is here, how fresh, and where
 """
 
@@ -224,6 +225,67 @@ def sql(query: str, home: Path | None, form: str, output: Path | None, *, as_jso
 
     text = sys.stdin.read() if query == "-" else query
     raise SystemExit(answer(settings_for(home), text, "json" if as_json else form, output))
+
+
+@main.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--family", metavar="F", help="This comparability family alone, under latest-F.json.")
+@click.option("--since", metavar="SNAPSHOT", help="Also what is new since this snapshot in DIR, as an increment.")
+@home_option
+@click.option("--quiet", is_flag=True, help="No words unless something is wrong.")
+@json_option
+def export(
+    directory: Path, family: str | None, since: str | None, home: Path | None, *, quiet: bool, as_json: bool
+) -> None:
+    """Write the published state into DIR as an immutable Parquet snapshot.
+
+    A new one is made only when the evidence changed. It is read back before DIR/latest.json names it, and never changes
+    afterwards. Beside the tables: manifest.json (files, columns, units, licences), README.md, croissant.json.
+
+    \b
+    Examples:
+      kix export snapshots
+      kix export snapshots --family sol_execbench_leaderboard
+      kix export snapshots --since 20261130T140000Z-0123456789ab --json
+    """
+    from flows.commands.export import run_export
+
+    run_export(settings_for(home), directory, family, since, as_json=as_json, quiet=quiet)
+
+
+@main.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("action", type=click.Choice(["list", "verify", "prune"]), default="list", metavar="[list|verify|prune]")
+@click.argument("snapshot", required=False)
+@click.option("--keep", type=click.IntRange(min=1), metavar="N", help="prune: keep the newest N.")
+@click.option("--keep-days", type=click.IntRange(min=1), metavar="N", help="prune: keep those of the last N days.")
+@home_option
+@json_option
+def snapshots(
+    directory: Path,
+    action: str,
+    snapshot: str | None,
+    keep: int | None,
+    keep_days: int | None,
+    home: Path | None,  # noqa: ARG001  every command takes it
+    *,
+    as_json: bool,
+) -> None:
+    """List the snapshots in DIR, verify them (or one SNAPSHOT), or prune old ones.
+
+    verify reads every file: exit code 0 when all is as it was written, 1 when something is not, and is named. prune
+    never removes the newest, nor what latest.json or latest-F.json names; what --keep or --keep-days keeps stays.
+
+    \b
+    Examples:
+      kix snapshots DIR
+      kix snapshots DIR verify
+      kix snapshots DIR prune --keep 10 --keep-days 90
+    """
+    from flows.commands.export import run_snapshots
+
+    code = run_snapshots(directory, action, snapshot, keep=keep, keep_days=keep_days, as_json=as_json)
+    raise SystemExit(code)
 
 
 @main.command()

@@ -13,7 +13,6 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 LOCK = "sync.lock"
-OWNER = "sync.lock.owner"
 
 
 class HomeBusy(Exception):
@@ -21,32 +20,35 @@ class HomeBusy(Exception):
 
 
 @contextmanager
-def holding(home: Path, what: str, timeout_s: float) -> Iterator[None]:
-    """Hold the home's lock. Waits at most `timeout_s` seconds, then raises `HomeBusy`, which says who holds it.
+def holding(home: Path, what: str, timeout_s: float, *, name: str = LOCK) -> Iterator[None]:
+    """Hold the home's lock, or another folder's of that `name`. Waits at most `timeout_s` seconds, then raises
+    `HomeBusy`, which says who holds it.
 
     The lock falls with its process, however that ends; what is written beside it only tells.
     """
-    lock = FileLock(home / LOCK)
+    lock = FileLock(home / name)
     try:
         lock.acquire(timeout=timeout_s)
     except Timeout:
-        raise HomeBusy(f"{home} is in use by {owner_text(home)}; waited {timeout_s:g} s, nothing was changed") from None
+        raise HomeBusy(
+            f"{home} is in use by {owner_text(home, name)}; waited {timeout_s:g} s, nothing was changed"
+        ) from None
     try:
-        _write_owner(home, what)
+        _write_owner(home / f"{name}.owner", what)
         yield
     finally:
-        (home / OWNER).unlink(missing_ok=True)
+        (home / f"{name}.owner").unlink(missing_ok=True)
         lock.release()
 
 
-def _write_owner(home: Path, what: str) -> None:
+def _write_owner(path: Path, what: str) -> None:
     owner = {
         "pid": os.getpid(),
         "host": socket.gethostname(),
         "what": what,
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    (home / OWNER).write_text(json.dumps(owner), encoding="utf-8")
+    path.write_text(json.dumps(owner), encoding="utf-8")
 
 
 def owner(home: Path) -> dict[str, str | int] | None:
@@ -57,24 +59,24 @@ def owner(home: Path) -> dict[str, str | int] | None:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        return _read_owner(home)
+        return _read_owner(home / f"{LOCK}.owner")
     except OSError:
         return None
     lock.release()
     return None
 
 
-def _read_owner(home: Path) -> dict[str, str | int]:
+def _read_owner(path: Path) -> dict[str, str | int]:
     try:
-        read: dict[str, str | int] = json.loads((home / OWNER).read_text(encoding="utf-8"))
+        read: dict[str, str | int] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {"what": "another process"}
     return read
 
 
-def owner_text(home: Path) -> str:
+def owner_text(home: Path, name: str = LOCK) -> str:
     """Say in words who holds the lock."""
-    held = _read_owner(home)
+    held = _read_owner(home / f"{name}.owner")
     if "pid" not in held:
         return str(held["what"])
     return f"`{held['what']}` (process {held['pid']} on {held['host']}, since {held['since']})"

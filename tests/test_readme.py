@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from conftest import run_sync
+from snapshots import exported as run_export
 
 from flows.cli import main
 
@@ -62,6 +63,7 @@ def test_a_script_of_the_readme_works(script: str, folder: Path) -> None:
     command = [sys.executable, "-m", "flows.cli", "sql", "from sol_execbench_leaderboard.runs", "--format", "parquet"]
     home = ["--output", "runs.parquet", "--home", "demo/sample"]
     subprocess.run([*command, *home], cwd=folder, check=True)
+    run_export(folder / "demo" / "sample", folder / "snapshots")
     subprocess.run([sys.executable, "-c", script], cwd=folder, check=True)
 
 
