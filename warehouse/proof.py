@@ -199,7 +199,30 @@ def differences(
             continue
         if said := table_differences(db, table, columns, words):
             yield table, said
+    yield from _shape_differences(db, words)
     db.execute("DETACH made")
+
+
+SHAPES = {
+    "view": "SELECT schema_name, view_name, '', sql FROM duckdb_views() WHERE NOT internal AND database_name = {0}",
+    "macro": "SELECT schema_name, function_name, parameters::VARCHAR, macro_definition FROM duckdb_functions()"
+    " WHERE function_type LIKE '%macro' AND NOT internal AND database_name = {0}",
+    "column": "SELECT schema_name, table_name, column_name, concat_ws(' ', data_type, is_nullable, comment)"
+    " FROM duckdb_columns() WHERE NOT internal AND database_name = {0}",
+}
+"""What a file says beside its rows: (schema, name, part, how it is defined), for a database."""
+
+
+def _shape_differences(db: Connection, words: tuple[str, str]) -> Broken:
+    """Compare what views, macros and columns are, comments too: who asks them gets what they say."""
+    for kind, query in SHAPES.items():
+        here = set(db.execute(query.format("current_database()")).fetchall())
+        there = set(db.execute(query.format("'made'")).fetchall())
+        for rows, said in ((here - there, words[0]), (there - here, words[1])):
+            if rows:
+                names = sorted({".".join(filter(None, (row[0], row[1], row[2] * (kind == "column")))) for row in rows})
+                more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+                yield f"{kind}s", f"{len(names)} {said} as they are there: {', '.join(names[:SHOWN])}{more}"
 
 
 def _columns(db: Connection, database: str) -> dict[str, list[str]]:

@@ -61,6 +61,8 @@ def last_loaded(db: duckdb.DuckDBPyConnection) -> int:
 def find_run(db: duckdb.DuckDBPyConnection, name: str) -> str:
     """Return the digest of the run that `name` means: a digest, a prefix of one, or `SOURCE:EXTERNAL_ID` (its current
     run). Raises `WarehouseError` when it means none or several."""
+    if name.startswith("sha256:") and not _PREFIX.fullmatch(name):
+        raise WarehouseError(f"{name!r} is no beginning of a digest: give at least 4 hex digits")
     if match := _PREFIX.fullmatch(name):
         rows = db.execute(
             "SELECT run_digest FROM runs WHERE starts_with(run_digest, ?) LIMIT 3", [f"sha256:{match[1]}"]
@@ -116,13 +118,17 @@ def record_events(db: duckdb.DuckDBPyConnection, since: datetime | None) -> list
     """Return the changes of leaders, newest first, from the time `since` on. Values are in `primary_unit`."""
     return _dicts(db.execute(
         'SELECT e."at", e.kernel, c.product, c.stack_version, e.comparison_key, e.cause, e.source, e.external_id,'
-        " e.run_digest, i.project, e.primary_value, e.primary_unit, e.previous_run_digest,"
-        " p.external_id AS previous_external_id, j.project AS previous_project, p.primary_value AS previous_value"
+        " e.run_digest, coalesce(n.username, i.project) AS project, e.primary_value, e.primary_unit,"
+        " e.previous_run_digest,"
+        " p.external_id AS previous_external_id, coalesce(m.username, j.project) AS previous_project,"
+        " p.primary_value AS previous_value"
         " FROM record_events e JOIN cohorts c USING (comparison_key)"
         " LEFT JOIN runs r ON r.run_digest = e.run_digest"
         " LEFT JOIN implementations i ON i.implementation_digest = r.implementation_digest"
         " LEFT JOIN runs p ON p.run_digest = e.previous_run_digest"
         " LEFT JOIN implementations j ON j.implementation_digest = p.implementation_digest"
+        f" LEFT JOIN later_names_as_of({2**63 - 1}) n ON n.source = r.source AND n.external_id = r.external_id"
+        f" LEFT JOIN later_names_as_of({2**63 - 1}) m ON m.source = p.source AND m.external_id = p.external_id"
         ' WHERE ? IS NULL OR e."at" >= ? ORDER BY e."at" DESC, e.kernel, e.comparison_key, e.number DESC',
         [since, since],
     ))  # fmt: skip

@@ -10,9 +10,10 @@ from warehouse.migrations import add_family_schemas, migrate, sql_files
 
 NEWS = """
     SELECT e.comparison_key, e.kernel, v.product, p.stack_version, e.cause,
-        strftime(e."at", '%Y-%m-%dT%H:%M:%S.%gZ') AS "at", e.source, e.external_id, e.run_digest, i.project,
+        strftime(e."at", '%Y-%m-%dT%H:%M:%S.%gZ') AS "at", e.source, e.external_id, e.run_digest,
+        coalesce(n.username, i.project) AS project,
         e.primary_value, e.primary_unit, b.run_digest AS previous_run_digest, w.external_id AS previous_external_id,
-        j.project AS previous_project, b.primary_value AS previous_value
+        coalesce(m.username, j.project) AS previous_project, b.primary_value AS previous_value
     FROM (FROM record_events SEMI JOIN touched USING (comparison_key)
         QUALIFY row_number() OVER (PARTITION BY comparison_key ORDER BY number DESC) = 1) e
     LEFT JOIN led_before b USING (comparison_key)
@@ -20,9 +21,13 @@ NEWS = """
     LEFT JOIN implementations i ON i.implementation_digest = r.implementation_digest
     LEFT JOIN runs w ON w.run_digest = b.run_digest
     LEFT JOIN implementations j ON j.implementation_digest = w.implementation_digest
+    LEFT JOIN later_names_as_of(9223372036854775807) n ON n.source = r.source AND n.external_id = r.external_id
+    LEFT JOIN later_names_as_of(9223372036854775807) m ON m.source = w.source AND m.external_id = w.external_id
     LEFT JOIN protocols p ON p.digest = coalesce(r.protocol_digest, w.protocol_digest)
     LEFT JOIN environments v ON v.digest = coalesce(r.environment_digest, w.environment_digest)
     WHERE e.run_digest IS DISTINCT FROM b.run_digest
+        -- Deriving all anew, after a change of the schema, is no news of what was so before.
+        AND (NOT getvariable('touched_all') OR e.sync_id = getvariable('touched_sync'))
     ORDER BY e.kernel, v.product, p.stack_version, e.comparison_key
 """
 

@@ -97,6 +97,26 @@ def test_a_home_with_a_history_holds_and_nothing_is_changed(home: Path, told: To
 
 # -- damage in the warehouse
 
+SHAPES = {
+    "views: 1": "CREATE OR REPLACE VIEW leaderboard AS SELECT * REPLACE (rank + 1 AS rank) FROM standings",
+    "sol_execbench_leaderboard.runs": "CREATE OR REPLACE VIEW sol_execbench_leaderboard.runs AS FROM runs LIMIT 10",
+    "views: 10 only in what": "DROP SCHEMA sol_execbench_leaderboard CASCADE",
+    "macros: 1": "CREATE OR REPLACE MACRO later_names_as_of(until_sync) AS TABLE"
+    " SELECT 'a' AS source, 'b' AS external_id, 'c' AS username WHERE false",
+    "columns: 1": "ALTER TABLE measurements ALTER value TYPE FLOAT",
+    "main.runs.primary_value": "COMMENT ON COLUMN runs.primary_value IS 'milliseconds'",
+    "notes: only in what": "DROP TABLE notes",
+    "extra: only in the warehouse": "CREATE TABLE extra AS SELECT 1 AS a",
+}
+
+
+@pytest.mark.parametrize(("named", "damage"), SHAPES.items())
+def test_what_the_file_says_beside_its_rows_is_compared_too(short: Path, named: str, damage: str) -> None:
+    with writing(short) as db:
+        db.execute(damage)
+    found = broken(short)
+    assert named in "\n".join(found.values()), found
+
 
 def named_where_damaged(home: Path, statements: dict[str, str]) -> None:
     """Do damage to several tables, and look for the name of each."""

@@ -29,6 +29,13 @@ COMMENT ON COLUMN eligibility.reason IS 'STATUS_…, MISSING_PRIMARY_METRIC, RET
 COMMENT ON COLUMN eligibility.detail IS 'In words.';
 COMMENT ON COLUMN eligibility.policy IS 'The ranking policy and its version.';
 
+CREATE OR REPLACE MACRO later_names_as_of(until_sync) AS TABLE
+SELECT source, external_id, arg_max(username, first_seen_sync) AS username FROM (
+    SELECT source, external_id, username, first_seen_sync FROM submission_versions WHERE version > 1
+    UNION ALL SELECT source, external_id, username, first_seen_sync FROM submission_renames
+) WHERE first_seen_sync <= until_sync GROUP BY ALL;
+COMMENT ON MACRO TABLE later_names_as_of IS 'Names of submitters that may differ from the one their implementation was first seen under, as they were after a sync.';
+
 -- Chains of runs that tie, in cohorts where the source states intervals. Best value first, a run joins the chain when it
 -- ties with every member: equal values, or overlapping intervals. Per chain this keeps the highest low and the lowest
 -- high of the members with a smaller value and, apart, of those with the same value.
@@ -71,11 +78,6 @@ WITH eligible AS (
 ), cohort AS (
     SELECT comparability_family, comparison_key, count(*) AS cohort_size, min(primary_value) AS best
     FROM eligible GROUP BY ALL
-), names AS (
-    SELECT source, external_id, arg_max(username, first_seen_sync) AS username FROM (
-        SELECT source, external_id, username, first_seen_sync FROM submission_versions WHERE version > 1
-        UNION ALL SELECT source, external_id, username, first_seen_sync FROM submission_renames
-    ) WHERE first_seen_sync <= until_sync GROUP BY ALL
 ), ranked AS (
     SELECT e.*, coalesce(t.chain, dense_rank() OVER (PARTITION BY comparison_key ORDER BY primary_value)) AS rank
     FROM eligible e LEFT JOIN tie_chains_as_of(until_sync) t USING (run_digest)
@@ -96,7 +98,7 @@ JOIN cohort c USING (comparability_family, comparison_key)
 JOIN implementations i USING (implementation_digest)
 JOIN protocols p ON p.digest = protocol_digest
 JOIN environments v ON v.digest = environment_digest
-LEFT JOIN names n ON n.source = e.source AND n.external_id = e.external_id;
+LEFT JOIN later_names_as_of(until_sync) n ON n.source = e.source AND n.external_id = e.external_id;
 COMMENT ON MACRO TABLE standings_of IS 'Derives the standings of the given cohorts (a list of comparison keys; NULL: of all) as they were after a sync.';
 
 CREATE OR REPLACE MACRO leaderboard_as_of(until_sync) AS TABLE FROM standings_of(until_sync, NULL);

@@ -35,7 +35,7 @@ WITH counted AS (
     WINDOW same_run AS (PARTITION BY run_digest ORDER BY turn)
     QUALIFY counts AND (ends IS NULL OR begins < ends)
 ), placed AS (
-    SELECT c.*, s.* EXCLUDE (run_digest, counts),
+    SELECT c.*, s.begins, s.plain, s.rise, s.sync_id, s.ends, s.fall, s.fall_sync,
         {'value': c.primary_value, 'begins': s.begins, 'plain': s.plain, 'id_number': c.id_number,
             'external_id': c.external_id, 'run_digest': c.run_digest} AS merit
     FROM spans s JOIN counted c USING (run_digest)

@@ -9,7 +9,13 @@ WITH seen AS (
         list(format('{}: the page says {}, its manifest {}', field, claimed, manifest_says) ORDER BY field) AS problems
     FROM published_run_problems GROUP BY ALL
 )
-SELECT v.page, v.version, v.version = max(v.version) OVER (PARTITION BY v.page) AS is_current, v.* EXCLUDE (page, version),
+SELECT v.page, v.version, v.version = max(v.version) OVER (PARTITION BY v.page) AS is_current,
+    v.index_id, v.run_digest, v.source, v.external_id, v.kernel, v.comparability_family, v.status,
+    v.primary_metric, v.primary_statistic, v.primary_unit, v.primary_value, v.observed_at, v.title, v.operation,
+    v.workload, v.digest_claimed, v.comparison_key_claimed, v.value_claimed, v.unit_claimed, v.statistic_claimed,
+    v.samples_claimed, v.metrics_claimed, v.source_claimed, v.external_id_claimed, v.rank_seen, v.not_eligible,
+    v.profile, v.observed_on, v.published_on, v.lifecycle, v.lifecycle_notes, v.run_manifest, v.protocol_manifest,
+    v.environment_manifest, v.state_digest, v.body_digest, v.first_seen_sync,
     s.last_seen_sync, coalesce(p.problems, []) AS problems
 FROM published_run_versions v
 LEFT JOIN seen s USING (page, version)
@@ -135,7 +141,7 @@ SELECT 'differs' AS state, true AS counts, f.field, f.ours, f.theirs, t.source, 
 FROM fields f JOIN theirs t USING (page) LEFT JOIN pairs p USING (page)
 UNION ALL
 SELECT 'equal', false, NULL, NULL, NULL, t.source, t.external_id, t.kernel, t.page, p.run_digest, NULL, NULL,
-    'every field, and every figure that the page shows'
+    'every field of the manifests, and what the page shows of digest, key, figures, metrics, source, id and lists'
 FROM pairs p JOIN theirs t USING (page) ANTI JOIN fields f USING (page)
 UNION ALL
 SELECT 'only there', listed.source IS NOT NULL AND t.standing <> 'retracted', NULL, NULL, NULL, t.source, t.external_id,
