@@ -1,7 +1,7 @@
 """Kills `kix export` at moments spread over its run, and says what was left: python benchmarks/export_kills.py HOME [N]
 
-After each kill: what was there before is as it was, `latest.json` names a whole snapshot or is not there, and the next export
-ends well, leaves one snapshot and nothing else.
+After each kill: what was there before is as it was, `latest.json` names a whole snapshot or is not there, and the next
+export ends well, leaves one snapshot and nothing else.
 """
 
 import json
@@ -20,11 +20,13 @@ FAMILY = "sol_execbench_leaderboard"
 
 
 def export(home: Path, out: Path, *options: str) -> None:
+    """Export in a process of its own."""
     command = [*KIX, "export", str(out), "--home", str(home), "--quiet", *options]
     subprocess.run(command, check=True)
 
 
 def bytes_below(out: Path) -> dict[str, bytes]:
+    """Return every file below a folder with its bytes."""
     return {str(one.relative_to(out)): one.read_bytes() for one in out.rglob("*") if one.is_file()}
 
 
@@ -39,6 +41,7 @@ def state(out: Path) -> str:
 
 
 def main(home: Path, times: int) -> int:
+    """Kill it `times` times; print what was left of each. Returns 1 when anything was not well."""
     with tempfile.TemporaryDirectory() as folder:
         ready, out = Path(folder) / "ready", Path(folder) / "out"
         export(home, ready, "--family", FAMILY)

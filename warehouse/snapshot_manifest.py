@@ -11,7 +11,6 @@ import orjson
 from warehouse.connection import Connection
 from warehouse.content import METHOD
 from warehouse.export import File, State
-from warehouse.migrations import literal, quoted
 from warehouse.snapshot import BY_NAME, FORMAT, PARTITION, TABLES, Column, rows_of
 
 SYNTHETIC = "SYNTHETIC SAMPLE: no figure in it is real. Not for any claim about hardware, kernels or people."
@@ -105,13 +104,3 @@ def files_in(manifest: dict[str, Any]) -> list[File]:
 def columns_in(manifest: dict[str, Any]) -> dict[str, list[Column]]:
     """Return the columns of every table that a manifest lists."""
     return {table["name"]: [Column(**one) for one in table["columns"]] for table in manifest["tables"]}
-
-
-def empty_query(columns: list[Column]) -> str:
-    """Return the SQL for no rows of these columns."""
-    return "SELECT " + ", ".join(f"NULL::{one.type} AS {quoted(one.name)}" for one in columns) + " WHERE false"
-
-
-def family_words(manifest: dict[str, Any]) -> str:
-    """Say in words what a snapshot covers."""
-    return "everything" if manifest["family"] is None else f"the family {literal(manifest['family'])} alone"
