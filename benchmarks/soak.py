@@ -262,6 +262,7 @@ def main() -> int:
     parser.add_argument("--replay", type=Path, required=True)
     parser.add_argument("--minutes", type=float, default=10)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is ended then too
     with tempfile.TemporaryDirectory(prefix="kix-soak-") as folder:
         holds = soak(options.replay, Path(folder) / "home", options.minutes)
         for what, does in holds.items():
