@@ -34,7 +34,9 @@ from flows.seen import WAREHOUSE, archive_asset, progress_shown, show_sync, tell
 from flows.settings import Settings, load_settings
 from flows.sync import Request, Result, Step, sync
 from scrapers.contract import Scope
+from scrapers.errors import SyncFailed
 from transforms.names import printable
+from warehouse.connection import WarehouseError
 
 RETRY_DELAY_S = 5
 FLUSH_S = 3.0
@@ -114,6 +116,10 @@ async def sync_flow(
         if _GIVEN.get():
             raise
         return _skipped(given.settings)
+    except (SyncFailed, WarehouseError) as error:
+        if _GIVEN.get():
+            raise
+        return Failed(message=f"{source}: failed before it began, nothing was changed. {printable(str(error))}")
     given.reports.append(report)
     return await _told(report, given.settings)
 

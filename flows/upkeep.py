@@ -21,8 +21,10 @@ from flows.report import code
 from flows.seen import WAREHOUSE, progress_shown, snapshot_asset, tell_stale
 from flows.settings import load_settings
 from flows.verify import Proof, verify
+from scrapers.errors import SyncFailed
 from transforms.names import printable
 from warehouse.checks import checks
+from warehouse.connection import WarehouseError
 
 AFTER_CHECKS = 6
 """Proofs that follow the checks; only for how far a proof run is."""
@@ -69,10 +71,13 @@ async def verify_flow() -> State[Any]:
     logger, proofs = get_run_logger(), list[Proof]()
     expected = sum(1 for _ in checks()) + AFTER_CHECKS
     async with progress_shown("progress-verify") as progress:
-        async for proof in verify(load_settings()):
-            proofs.append(proof)
-            logger.info("%s: %s", "holds" if proof.holds else "BROKEN", printable(proof.what))
-            progress("proofs", min(len(proofs), expected), expected)
+        try:
+            async for proof in verify(load_settings()):
+                proofs.append(proof)
+                logger.info("%s: %s", "holds" if proof.holds else "BROKEN", printable(proof.what))
+                progress("proofs", min(len(proofs), expected), expected)
+        except WarehouseError as error:
+            return Failed(message=printable(str(error)))
     broken = [proof for proof in proofs if not proof.holds]
     words = f"{len(proofs) - len(broken)} of {len(proofs)} proofs hold"
     lines = [f"# {words}", ""]
@@ -104,5 +109,7 @@ async def maintenance_flow(*, compact_always: bool = False) -> State[Any]:
         words = f"skipped, nothing was done: the home is in use by {owner_text(settings.home)}"
         get_run_logger().warning("%s", words)
         return Completed(name="Skipped", message=words)
+    except SyncFailed as error:
+        return Failed(message=printable(str(error)))
     get_run_logger().info("%s", done.sentence())
     return Completed(message=done.sentence())

@@ -31,7 +31,17 @@ KIX = (sys.executable, "-m", "flows.cli")
 @pytest.fixture(autouse=True)
 def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep the machine's own settings and home out of the tests."""
-    for name in ("KIX_SOURCES", "KIX_CONTACT", "KIX_CONNECTIONS", "KIX_REQUESTS_PER_S"):
+    own = (
+        "SOURCES",
+        "CONTACT",
+        "CONNECTIONS",
+        "REQUESTS_PER_S",
+        "SCHEDULES",
+        "STALE_AFTER_H",
+        "BASE_URLS",
+        "SERVE_PID",
+    )
+    for name in [f"KIX_{one}" for one in own]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("KIX_HOME", str(tmp_path / "unused-home"))
 
@@ -56,6 +66,15 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("sample")
     assert run_sync(home, mode="sample").status == "complete"
     return home
+
+
+@pytest.fixture(scope="session")
+def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Prefect server with a database of its own, started as `kix serve` does; shared by all tests."""
+    from flows.prefect_server import own_server
+
+    with own_server(tmp_path_factory.mktemp("prefect"), None) as (url, _):
+        yield url
 
 
 Serve = Callable[..., AbstractContextManager[str]]

@@ -26,12 +26,12 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[None]:
-    from prefect.testing.utilities import prefect_test_harness
+def server(prefect_api: str) -> Iterator[None]:
+    from prefect.settings import PREFECT_API_URL, temporary_settings
 
     import flows.orchestrated  # noqa: F401  sets Prefect's telemetry off before Prefect is imported
 
-    with prefect_test_harness(server_startup_timeout=120):
+    with temporary_settings({PREFECT_API_URL: prefect_api}):
         yield
 
 
