@@ -13,6 +13,7 @@ from flows.registry import SOURCES
 from flows.schedule import stale_after_h
 from flows.settings import Settings
 from scrapers.archive import Archive, SyncRecord
+from scrapers.errors import SyncFailed
 
 GOOD = frozenset({"complete", "partial"})
 
@@ -109,8 +110,11 @@ def unread(settings: Settings, slug: str) -> bool:
         return True
     if lock.owner(settings.home) is not None:
         return False
-    with Archive(path, read_only=True) as archive:
-        last = next(archive.syncs(slug, newest_first=True), None)
+    try:
+        with Archive(path, read_only=True) as archive:
+            last = next(archive.syncs(slug, newest_first=True), None)
+    except SyncFailed:
+        return True  # the sync says better what is the matter
     return last is None or last.status in {"running", "interrupted"}
 
 

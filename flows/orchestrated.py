@@ -30,7 +30,7 @@ from flows.lock import BUSY_S, HomeBusy, owner_text
 from flows.orphan import end_with_parent
 from flows.registry import SOURCES, Source
 from flows.report import Report
-from flows.seen import WAREHOUSE, archive_asset, progress_shown, show_sync, tell_events, tell_stale, upstream_asset
+from flows.seen import WAREHOUSE, archive_asset, progress_shown, show_sync, tell_events, tell_stale_now, upstream_asset
 from flows.settings import Settings, load_settings
 from flows.sync import Request, Result, Step, sync
 from scrapers.contract import Scope
@@ -127,7 +127,7 @@ async def sync_flow(
 def _skipped(settings: Settings) -> State[Any]:
     message = f"skipped, nothing was done: the home is in use by {owner_text(settings.home)}"
     get_run_logger().warning("%s", message)
-    tell_stale(freshness(settings))
+    tell_stale_now(settings)
     return Completed(name="Skipped", message=message)
 
 

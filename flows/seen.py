@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from prefect.artifacts import (
@@ -20,10 +20,12 @@ from prefect.assets import Asset
 from prefect.assets.core import AssetProperties
 from prefect.events import emit_event
 
-from flows.freshness import Freshness
+from flows.freshness import Freshness, freshness
 from flows.loading import Progress
 from flows.registry import Source
 from flows.report import Report, code, record_words, value_words
+from flows.settings import Settings
+from scrapers.errors import SyncFailed
 from transforms.names import cut, printable
 
 PROGRESS_S = 5.0
@@ -138,6 +140,12 @@ def tell_stale(sources: Iterable[Freshness]) -> None:
         if one.stale:
             read_at = one.read_at.isoformat() if one.read_at else None
             _emit("kix.source.stale", one.source, {"last_read_at": read_at, "stale_after_h": one.stale_after_h})
+
+
+def tell_stale_now(settings: Settings) -> None:
+    """Emit the events of stale sources, as far as the archive can be read beside whoever works on it."""
+    with suppress(SyncFailed):
+        tell_stale(freshness(settings))
 
 
 def _emit(event: str, slug: str, payload: dict[str, Any]) -> None:

@@ -13,12 +13,11 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.coalescing import coalesced, superseded_by
-from flows.freshness import freshness
 from flows.lock import BUSY_S, HomeBusy, owner_text
 from flows.maintenance import export_folder, maintain
 from flows.orphan import end_with_parent
 from flows.report import code
-from flows.seen import WAREHOUSE, progress_shown, snapshot_asset, tell_stale
+from flows.seen import WAREHOUSE, progress_shown, snapshot_asset, tell_stale_now
 from flows.settings import load_settings
 from flows.verify import Proof, verify
 from scrapers.errors import SyncFailed
@@ -102,7 +101,7 @@ async def maintenance_flow(*, compact_always: bool = False) -> State[Any]:
     if (newer := await superseded_by()) is not None:
         return coalesced(newer)
     settings = load_settings().model_copy(update={"lock_timeout_s": BUSY_S})
-    tell_stale(freshness(settings))
+    tell_stale_now(settings)
     try:
         done = maintain(settings, compact_always=compact_always)
     except HomeBusy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -31,18 +32,8 @@ KIX = (sys.executable, "-m", "flows.cli")
 @pytest.fixture(autouse=True)
 def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep the machine's own settings and home out of the tests."""
-    own = (
-        "SOURCES",
-        "CONTACT",
-        "CONNECTIONS",
-        "REQUESTS_PER_S",
-        "SCHEDULES",
-        "STALE_AFTER_H",
-        "BASE_URLS",
-        "SERVE_PID",
-    )
-    for name in [f"KIX_{one}" for one in own]:
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("KIX_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("KIX_HOME", str(tmp_path / "unused-home"))
 
 

@@ -27,6 +27,7 @@ from board_server import BoardServer, Reply
 from conftest import KIX, SAMPLE, run_sync
 
 from scrapers.archive import Archive
+from scrapers.errors import SyncFailed
 
 pytestmark = pytest.mark.prefect
 SLUG = "sol-execbench"
@@ -97,10 +98,11 @@ def until(holds: Callable[[], bool], seconds: float = 120) -> None:
 
 
 def statuses(home: Path) -> list[str]:
-    if not (home / "archive.sqlite").exists():
+    try:
+        with Archive(home / "archive.sqlite", read_only=True) as archive:
+            return [sync.status for sync in archive.syncs()]
+    except SyncFailed:  # it is not there yet
         return []
-    with Archive(home / "archive.sqlite", read_only=True) as archive:
-        return [sync.status for sync in archive.syncs()]
 
 
 def digest(path: Path) -> str:
@@ -163,7 +165,8 @@ def test_it_makes_up_for_what_was_missed_once_and_stops_in_order(
             until(lambda: ask(lambda client: _states(client, deployment))["Completed"] == 1)
             found = ask(lambda client: _states(client, deployment))
             assert found["Coalesced"] >= 5
-            assert set(found) == {"Completed", "Coalesced", "Crashed"}, found
+            assert set(found) <= {"Completed", "Coalesced", "Crashed", "Scheduled"}, found  # next year's is scheduled
+            assert found["Scheduled"] <= 1
             assert ask(lambda client: client.read_flow_run(dead)).state.is_crashed()
 
             before = digest(tmp_path / "warehouse.duckdb")
