@@ -24,7 +24,7 @@ FOLDER = "prefect"
 TOLD = "server.json"
 HOST = "127.0.0.1"
 START_S = 180.0
-STOP_S = 3.0
+STOP_S = 2.0
 KEEP_RUNS_S = 90 * 24 * 3600
 """How long the server keeps flow runs and events, which are no evidence: reports are in the archive."""
 

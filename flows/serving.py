@@ -22,7 +22,7 @@ from flows.schedule import Job
 from flows.settings import Settings
 
 POLL_S = 5.0
-STOP_S = 5.5
+STOP_S = 7.0
 """Time for the run under way to end in order. What has not ended by then ends with this process."""
 
 Say = Callable[[str], None]

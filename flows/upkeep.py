@@ -18,12 +18,12 @@ from flows.maintenance import export_folder, maintain
 from flows.orphan import end_with_parent
 from flows.report import code
 from flows.seen import WAREHOUSE, progress_shown, snapshot_asset, tell_stale_now
-from flows.settings import load_settings
+from flows.settings import Settings, load_settings
 from flows.verify import Proof, verify
 from scrapers.errors import SyncFailed
 from transforms.names import printable
 from warehouse.checks import checks
-from warehouse.connection import WarehouseError
+from warehouse.connection import WarehouseError, published_path
 
 AFTER_CHECKS = 6
 """Proofs that follow the checks; only for how far a proof run is."""
@@ -67,17 +67,20 @@ async def verify_flow() -> State[Any]:
     end_with_parent()
     if (newer := await superseded_by()) is not None:
         return coalesced(newer)
-    logger, proofs = get_run_logger(), list[Proof]()
+    logger, proofs, settings = get_run_logger(), list[Proof](), load_settings()
+    before = _published(settings)
     expected = sum(1 for _ in checks()) + AFTER_CHECKS
     async with progress_shown("progress-verify") as progress:
         try:
-            async for proof in verify(load_settings()):
+            async for proof in verify(settings):
                 proofs.append(proof)
                 logger.info("%s: %s", "holds" if proof.holds else "BROKEN", printable(proof.what))
                 progress("proofs", min(len(proofs), expected), expected)
         except WarehouseError as error:
             return Failed(message=printable(str(error)))
     broken = [proof for proof in proofs if not proof.holds]
+    if broken and _published(settings) != before:
+        return Completed(name="Skipped", message="a sync published meanwhile: the proofs do not speak of one state")
     words = f"{len(proofs) - len(broken)} of {len(proofs)} proofs hold"
     lines = [f"# {words}", ""]
     for proof in broken:
@@ -86,6 +89,12 @@ async def verify_flow() -> State[Any]:
     if broken:
         return Failed(message=f"{words}; broken: " + ", ".join(printable(proof.what) for proof in broken))
     return Completed(message=words)
+
+
+def _published(settings: Settings) -> tuple[int, int] | None:
+    """What tells one published state from another."""
+    path = published_path(settings.home)
+    return (path.stat().st_ino, path.stat().st_mtime_ns) if path.exists() else None
 
 
 @flow(name="kix maintenance", persist_result=False)

@@ -49,11 +49,13 @@ async def _seen() -> tuple[Any, list[Any], list[Any]]:
         ArtifactFilterFlowRunId,
         FlowRunFilter,
         FlowRunFilterId,
+        FlowRunFilterStartTime,
     )
     from prefect.client.schemas.sorting import FlowRunSort
 
     async with get_client() as client:
-        (run,) = await client.read_flow_runs(sort=FlowRunSort.START_TIME_DESC, limit=1)
+        begun = FlowRunFilter(start_time=FlowRunFilterStartTime(is_null_=False))
+        (run,) = await client.read_flow_runs(flow_run_filter=begun, sort=FlowRunSort.START_TIME_DESC, limit=1)
         deadline = time.monotonic() + 20
         while True:
             tasks = await client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run.id])))
