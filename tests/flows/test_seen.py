@@ -29,7 +29,8 @@ def record(**changes: Any) -> dict[str, Any]:
     usual = {
         "comparison_key": "sha256:00", "kernel": "k", "product": "NVIDIA B200", "stack_version": "v1.1",
         "cause": "new_run", "at": "2026-11-30T00:00:00Z", "source": "sol-execbench", "external_id": "7",
-        "run_digest": "sha256:01", "project": "p", "primary_value": 50.0, "primary_unit": "ns", "previous_run_digest": "sha256:02",
+        "run_digest": "sha256:01", "project": "p", "primary_value": 50.0, "primary_unit": "ns",
+        "previous_run_digest": "sha256:02",
         "previous_external_id": "6", "previous_project": "q", "previous_value": 100.0,
     }  # fmt: skip
     return usual | changes
