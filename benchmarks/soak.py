@@ -245,7 +245,7 @@ def soak(replay: Path, home: Path, minutes: float, phases: tuple[tuple[str, ...]
     with soaking(replay, home, "*/4 * * * *" if minutes >= 4 else "off") as (serve, board):
         left = run(serve, board, phases, minutes * 60)
         wait_for("quiet", lambda: [how for _, _, how in syncs(home)][-1] != "running")
-        time.sleep(8)  # Prefect writes events down in its own time
+        time.sleep(6)  # Prefect writes events down in its own time
         counts = seen(serve)
         took, after = serve.end(signal.SIGTERM)
         print(f"SIGTERM: gone after {took:.1f} s; seen in Prefect: {counts}")

@@ -18,6 +18,7 @@ from prefect.artifacts import (
 )
 from prefect.assets import Asset
 from prefect.assets.core import AssetProperties
+from prefect.client.orchestration import get_client
 from prefect.events import emit_event
 
 from flows.freshness import Freshness, freshness
@@ -28,7 +29,7 @@ from flows.settings import Settings
 from scrapers.errors import SyncFailed
 from transforms.names import cut, printable
 
-PROGRESS_S = 5.0
+PROGRESS_S = 10.0
 """Work that takes longer shows its progress, and shows it anew after as long again."""
 
 FETCHED_AT = 70.0
@@ -174,21 +175,18 @@ async def progress_shown(key: str) -> AsyncIterator[Progress]:
 
 
 async def _keep_showing(key: str, latest: list[tuple[str, int, int]]) -> None:
-    artifact = None
-    try:
-        while True:
-            await asyncio.sleep(PROGRESS_S)
-            if not latest:
-                continue
-            stage, done, total = latest[0]
-            words = f"{stage}: {done} of {total}"
-            if artifact is None:
-                artifact = await acreate_progress_artifact(_share(*latest[0]), key=key, description=words)
-            else:
-                await aupdate_progress_artifact(artifact, _share(stage, done, total), description=words)
-    finally:
-        if artifact is not None:
-            await aupdate_progress_artifact(artifact, 100.0, description="done")
+    await asyncio.sleep(PROGRESS_S)
+    artifact = await acreate_progress_artifact(0.0, key=key, description="begun")
+    async with get_client() as client:  # one connection for all words
+        try:
+            while True:
+                if latest:
+                    stage, done, total = latest[0]
+                    words = f"{stage}: {done} of {total}"
+                    await aupdate_progress_artifact(artifact, _share(stage, done, total), words, client=client)
+                await asyncio.sleep(PROGRESS_S)
+        finally:
+            await aupdate_progress_artifact(artifact, 100.0, description="ended", client=client)
 
 
 def _share(stage: str, done: int, total: int) -> float:
