@@ -24,6 +24,7 @@ Examples:
   kix manifest sol-execbench:3483           the published record of one run
   kix export snapshots                      everything as Parquet, to take with you
   kix status                                what is here, how fresh, and where
+  KIX_SOURCES=sol-execbench kix serve       sync on a schedule
 """
 
 
@@ -329,18 +330,29 @@ def audit(home: Path | None, *, as_json: bool) -> None:
 
 @main.command()
 @home_option
+@click.option(
+    "--check", is_flag=True, help="Exit code 1 when a source is stale or its last sync failed; for monitoring."
+)
+@click.option(
+    "--prometheus", "metrics_file", type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the state to this file for node_exporter's textfile collector.",
+)  # fmt: skip
 @json_option
-def status(home: Path | None, *, as_json: bool) -> None:
+def status(home: Path | None, metrics_file: Path | None, *, check: bool, as_json: bool) -> None:
     """Say what is here: sources, last syncs, freshness, counts, sizes, paths.
+
+    With --check: only the state of each source, and since when something is wrong. Exit code 0: all are fresh; 1: a
+    source is stale beyond its policy, or its last sync failed.
 
     \b
     Examples:
       kix status
       kix status --json | jq .counts
+      kix status --check --prometheus /var/lib/node_exporter/kix.prom
     """
-    from flows.commands.show import show_status
+    from flows.commands.status import run_status
 
-    show_status(settings_for(home), as_json=as_json)
+    raise SystemExit(run_status(settings_for(home), metrics_file, check=check, as_json=as_json))
 
 
 @main.group()
@@ -449,6 +461,43 @@ def rebuild(home: Path | None, *, as_json: bool) -> None:
     from flows.commands.prove import run_rebuild
 
     raise SystemExit(run_rebuild(settings_for(home), as_json=as_json))
+
+
+@main.command()
+@home_option
+@click.option("--compact", is_flag=True, help="Write the archive anew even when little in it is unused.")
+@json_option
+def maintain(home: Path | None, *, compact: bool, as_json: bool) -> None:
+    """Compact the archive where that is worthwhile, and drop the snapshots that the settings no longer keep.
+
+    Nothing that was fetched is ever dropped.
+
+    \b
+    Examples:
+      kix maintain
+      KIX_KEEP_SNAPSHOTS=30 kix maintain
+    """
+    from flows.commands.serve import run_maintain
+
+    raise SystemExit(run_maintain(settings_for(home), compact=compact, as_json=as_json))
+
+
+@main.command()
+@home_option
+def serve(home: Path | None) -> None:
+    """Sync the enabled sources on their schedules, export, verify and maintain, until told to stop (SIGTERM, Ctrl-C).
+
+    Starts a Prefect server of its own when none is configured (PREFECT_API_URL). The schedules are cron in UTC;
+    KIX_SOURCES and KIX_SCHEDULES, or `sources` and `[schedules]` in kix.toml, say what runs when.
+
+    \b
+    Examples:
+      KIX_SOURCES=sol-execbench kix serve
+      KIX_SOURCES=sol-execbench KIX_SCHEDULES='{"sol-execbench": "7 */6 * * *"}' kix serve
+    """
+    from flows.commands.serve import run_serve
+
+    raise SystemExit(run_serve(settings_for(home)))
 
 
 if __name__ == "__main__":

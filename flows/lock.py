@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,6 +14,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 LOCK = "sync.lock"
+SAY_SO_S = 0.5
+BUSY_S = 2.0
+"""How long a scheduled run waits for the home: longer than a look at who holds it takes, and no more."""
 
 
 class HomeBusy(Exception):
@@ -30,6 +34,7 @@ def holding(home: Path, what: str, timeout_s: float, *, name: str = LOCK) -> Ite
     try:
         lock.acquire(timeout=timeout_s)
     except Timeout:
+        _await_owner(home / f"{name}.owner")
         raise HomeBusy(
             f"{home} is in use by {owner_text(home, name)}; waited {timeout_s:g} s, nothing was changed"
         ) from None
@@ -48,7 +53,16 @@ def _write_owner(path: Path, what: str) -> None:
         "what": what,
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    path.write_text(json.dumps(owner), encoding="utf-8")
+    aside = path.with_name(f"{path.name}.{os.getpid()}")
+    aside.write_text(json.dumps(owner), encoding="utf-8")
+    aside.replace(path)
+
+
+def _await_owner(path: Path) -> None:
+    """Give whoever has just taken the lock the moment it needs to say so."""
+    deadline = time.monotonic() + SAY_SO_S
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def owner(home: Path) -> dict[str, str | int] | None:

@@ -19,6 +19,9 @@ class Source:
 
     `boards`: its parts are kernels' boards, which are listed, and skipped while they are unchanged. The parts of the
     others are single pages, which can be named (`--page`).
+
+    `schedule` (cron, UTC) is when `kix serve` reads it once it is enabled; it is stale when its last whole sync is more
+    than `stale_after_h` hours ago. Settings can say otherwise.
     """
 
     policy: SourcePolicy
@@ -26,6 +29,8 @@ class Source:
     read_part: ReadPart
     parse: Callable[[Part, Body], Any]
     transform: Callable[[Part, Any], Bundle]
+    schedule: str
+    stale_after_h: float
     boards: bool = True
 
 
@@ -34,11 +39,11 @@ SOURCES: dict[str, Source] = {
     for source in (
         Source(
             sol_execbench.POLICY, sol_execbench.read_index, sol_execbench.read_part, sol_execbench.parse,
-            transforms.sol_execbench.transform,
+            transforms.sol_execbench.transform, schedule="17 3 * * *", stale_after_h=36,
         ),
         Source(
             kernelindex.POLICY, kernelindex.read_index, kernelindex.read_part, kernelindex.parse,
-            transforms.kernelindex.transform, boards=False,
+            transforms.kernelindex.transform, schedule="43 4 * * 0", stale_after_h=8 * 24, boards=False,
         ),
     )
 }  # fmt: skip

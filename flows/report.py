@@ -89,7 +89,7 @@ class Report:
 
     def markdown(self) -> str:
         """Render the report for people, as markdown. Upstream text stands only in code spans."""
-        lines = [f"# Sync {self.sync_id} of {self.source}: {self.status}", "", _code_free(self.sentence()), ""]
+        lines = [f"# Sync {self.sync_id} of {self.source}: {self.status}", "", code(self.sentence()), ""]
         if any(self.inserted.values()):
             lines += ["| table | new | there before |", "| --- | ---: | ---: |"]
             lines += [
@@ -98,14 +98,14 @@ class Report:
                 if count
             ]
             lines.append("")
-        lines += _section("New records", [_code(line) for line in self.record_lines()])
-        lines += _section("Could not be used", [f"{_code(one.locator)}: {_code(one.reason)}" for one in self.rejects])
-        lines += _section("Incomplete listings", [_code(locator) for locator in self.incomplete])
+        lines += _section("New records", [code(line) for line in self.record_lines()])
+        lines += _section("Could not be used", [f"{code(one.locator)}: {code(one.reason)}" for one in self.rejects])
+        lines += _section("Incomplete listings", [code(locator) for locator in self.incomplete])
         lines += _section(
-            "For review", [f"{one['reason']}: {_code(one['subject'])} {_code(one['detail'])}" for one in self.reviews]
+            "For review", [f"{one['reason']}: {code(one['subject'])} {code(one['detail'])}" for one in self.reviews]
         )
         lines += _section("Against the public index", [f"{count} {state}" for state, count in self.audit.items()])
-        lines += _section("Drift", [f"{_code(one.path)}: {one.change} ({one.count} times)" for one in self.drift])
+        lines += _section("Drift", [f"{code(one.path)}: {one.change} ({one.count} times)" for one in self.drift])
         return "\n".join(lines)
 
 
@@ -124,17 +124,18 @@ NEWS = (
 def record_words(record: dict[str, Any]) -> str:
     """Say in words who leads a cohort now and who did before; values in the unit of the cohort."""
     board = f"{record['kernel']} ({record['product']}, stack {record['stack_version']})"
-    before = f"{_value(record['previous_value'], record['primary_unit'])} by {record['previous_project']}"
+    before = f"{value_words(record['previous_value'], record['primary_unit'])} by {record['previous_project']}"
     if record["previous_run_digest"] is None:
         before = "nobody"
     if record["run_digest"] is None:
         return f"{board}: nobody leads any more, was {before} ({record['cause']})"
-    now = f"{_value(record['primary_value'], record['primary_unit'])} by {record['project']}"
+    now = f"{value_words(record['primary_value'], record['primary_unit'])} by {record['project']}"
     who = f"{record['source']}:{record['external_id']}"
     return f"{board}: {now} ({who}, {record['cause'].replace('_', ' ')}), was {before}"
 
 
-def _value(value: float | None, unit: str) -> str:
+def value_words(value: float | None, unit: str) -> str:
+    """Say a value of a board in words."""
     if value is None:
         return "none"
     return format_latency(value) if unit == "ns" else f"{value:g} {unit}"
@@ -147,9 +148,6 @@ def _section(title: str, items: list[str]) -> list[str]:
     return [f"## {title} ({len(items)})", "", *(f"- {item}" for item in items[:SHOWN]), *more, ""]
 
 
-def _code(text: str) -> str:
-    return "`" + printable(text).replace("`", "'") + "`"
-
-
-def _code_free(text: str) -> str:
-    return "".join(" " if char in "`<>[]" else char for char in printable(text))
+def code(text: str) -> str:
+    """Put a text into a markdown code span, where nothing in it is markup or a link."""
+    return "`" + (printable(text).replace("`", "'") or " ") + "`"

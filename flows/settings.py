@@ -17,6 +17,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from flows.cron import check_cron
+
 
 def default_home() -> Path:
     """Return `KIX_HOME`, else kix's folder in the platform's user data directory."""
@@ -45,6 +47,17 @@ class Settings(BaseSettings):
     max_wait_s: PositiveFloat = Field(30.0, description="Longest wait between tries; a longer Retry-After ends them")
     lock_timeout_s: float = Field(60.0, ge=0, description="How long a sync waits for another one of the same home")
     memory_limit: str = Field("1GB", description="DuckDB's memory during a load; what does not fit goes to disk")
+    schedules: dict[str, str] = Field(
+        {}, description="Cron in UTC, or `off`, by source or chore (export, verify, maintenance), in place of the usual"
+    )
+    stale_after_h: dict[str, PositiveFloat] = Field({}, description="Hours after which a source is stale, by source")
+    base_urls: dict[str, str] = Field({}, description="Where to read a source instead, by source: a mirror, a replay")
+    export_dir: Path | None = Field(None, description="Where scheduled exports go; else `export` in the home")
+    keep_snapshots: PositiveInt | None = Field(None, description="Snapshots that maintenance keeps; else all")
+    keep_snapshots_days: PositiveInt | None = Field(None, description="Days that maintenance keeps a snapshot")
+    prefect_port: int | None = Field(
+        None, ge=1, le=65535, description="Port of the server of `kix serve`; else a free one"
+    )
     sql_timeout_s: PositiveFloat = Field(30.0, description="Longest time for one `kix sql`")
     sql_memory_mb: PositiveInt = Field(1024, description="Memory for one `kix sql`, MiB")
 
@@ -52,6 +65,17 @@ class Settings(BaseSettings):
     @classmethod
     def _by_comma(cls, value: Any) -> Any:
         return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+    @field_validator("schedules")
+    @classmethod
+    def _crons(cls, value: dict[str, str]) -> dict[str, str]:
+        checked = {}
+        for name, text in value.items():
+            try:
+                checked[name] = check_cron(text)
+            except ValueError as error:
+                raise ValueError(f"the schedule of {name}: {error}") from None
+        return checked
 
     @classmethod
     def settings_customise_sources(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -114,6 +114,8 @@ class _SyncRun:
         self._now = now
         policy = source.policy
         sample = request.mode == "sample"
+        if not sample and request.base_url is None:
+            request = self._request = replace(request, base_url=settings.base_urls.get(policy.slug))
         self._base_url = (flows.sample.BASE_URL if sample else request.base_url or policy.base_url).rstrip("/")
         flows.sample.check_not_mixed(archive, synthetic=sample)
         self._record = self._open()

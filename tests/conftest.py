@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -31,8 +32,8 @@ KIX = (sys.executable, "-m", "flows.cli")
 @pytest.fixture(autouse=True)
 def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep the machine's own settings and home out of the tests."""
-    for name in ("KIX_SOURCES", "KIX_CONTACT", "KIX_CONNECTIONS", "KIX_REQUESTS_PER_S"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith("KIX_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("KIX_HOME", str(tmp_path / "unused-home"))
 
 
@@ -56,6 +57,15 @@ def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("sample")
     assert run_sync(home, mode="sample").status == "complete"
     return home
+
+
+@pytest.fixture(scope="session")
+def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Prefect server with a database of its own, started as `kix serve` does; shared by all tests."""
+    from flows.prefect_server import own_server
+
+    with own_server(tmp_path_factory.mktemp("prefect"), None) as (url, _):
+        yield url
 
 
 Serve = Callable[..., AbstractContextManager[str]]

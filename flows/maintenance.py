@@ -1,0 +1,95 @@
+"""Keep a home small: give the archive's unused space back, and drop snapshots that the policy no longer keeps.
+
+Nothing that was fetched is ever dropped: bodies, fetches and readings stay for good.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from flows.lock import holding
+from flows.settings import Settings
+from scrapers.archive import Archive
+
+WORTHWHILE = 0.1
+"""Share of the file that must be unused before the archive is written anew, which costs its size in disk and time."""
+
+ROOM = 2.2
+"""Free disk, in sizes of the archive, that VACUUM may need: a copy, and a write-ahead log of the same size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maintained:
+    """What maintenance did: sizes of the archive in bytes, why it was or was not compacted, snapshots dropped."""
+
+    archive_before: int
+    archive_after: int
+    archive_words: str
+    dropped: list[str]
+
+    def sentence(self) -> str:
+        """Say it in one sentence."""
+        return f"{self.archive_words}; {len(self.dropped)} snapshots were dropped"
+
+
+def maintain(settings: Settings, *, compact_always: bool = False) -> Maintained:
+    """Compact the archive where it is worthwhile and fits, and drop old snapshots.
+
+    Holds the home's lock meanwhile. Raises `HomeBusy`, and `SyncFailed` when the archive cannot be used.
+    """
+    settings.home.mkdir(parents=True, exist_ok=True)
+    with holding(settings.home, "kix maintain", settings.lock_timeout_s):
+        before, after, words = _compact(settings.home / "archive.sqlite", always=compact_always)
+        return Maintained(before, after, words, _drop_snapshots(settings))
+
+
+def _compact(path: Path, *, always: bool) -> tuple[int, int, str]:
+    if not path.exists():
+        return 0, 0, "there is no archive yet"
+    with Archive(path) as archive:
+        archive.checkpoint()
+        before = path.stat().st_size
+        # The archive knows how to ask; what it is asked here belongs to no sync.
+        unused = before * _figure(archive, "freelist_count") / max(1, _figure(archive, "page_count"))
+        if unused < WORTHWHILE * before and not always:
+            return (
+                before,
+                before,
+                f"the archive has {unused / 1e6:,.1f} MB unused of {before / 1e6:,.1f}: left as it is",
+            )
+        free = shutil.disk_usage(path.parent).free
+        if free < ROOM * before:
+            return (
+                before,
+                before,
+                f"the archive was not compacted: {free / 1e6:,.0f} MB free, {ROOM:g} times its size needed",
+            )
+        archive._run("VACUUM")
+        archive.checkpoint()
+    after = path.stat().st_size
+    return before, after, f"the archive was compacted from {before / 1e6:,.1f} to {after / 1e6:,.1f} MB"
+
+
+def _figure(archive: Archive, pragma: str) -> int:
+    (value,) = archive._run(f"PRAGMA {pragma}").fetchone()
+    return int(value)
+
+
+def export_folder(settings: Settings) -> Path:
+    """Where scheduled exports go."""
+    return settings.export_dir or settings.home / "export"
+
+
+def _drop_snapshots(settings: Settings) -> list[str]:
+    if settings.keep_snapshots is None and settings.keep_snapshots_days is None:
+        return []
+    if not export_folder(settings).exists():
+        return []
+    prune: Callable[..., Sequence[Any]] = import_module("flows.snapshots").prune
+    kept = {"keep": settings.keep_snapshots, "keep_days": settings.keep_snapshots_days}
+    return [str(one) for one in prune(export_folder(settings), **kept)]
