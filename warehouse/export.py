@@ -67,7 +67,10 @@ def exporting(home: Path, memory_limit: str, spill: Path | None = None) -> Itera
             db.execute(f"SET temp_directory = {literal(str(spill))}")
         # Else a column is optional or required in the file by whether there happens to be a null in it.
         db.execute("SET disabled_optimizers = 'statistics_propagation'")
-        yield db
+        try:
+            yield db
+        except duckdb.IOException as error:  # of what is written, or spilled: no damage of the warehouse
+            raise OSError(str(error)) from error
 
 
 @contextmanager

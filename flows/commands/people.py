@@ -65,7 +65,11 @@ def show_reviews(settings: Settings, *, as_json: bool) -> None:
         print_json(found)
         return
     for one in found:
-        who = f"{one['source']}:{one['external_id']}" if one["external_id"] else cut(one["subject"], 60)
+        who = (
+            f"{one['source']}:{one['external_id']}"
+            if one["external_id"]
+            else cut(one["subject"], 24 if one["subject"].startswith("sha256:") else 60)
+        )
         click.echo(printable(f"{who}  {one['reason']}  {one['kernel'] or ''}"))
         click.echo(printable(f"    {one['detail']}"))
         if one["verdict"]:

@@ -175,14 +175,14 @@ def stories(draw: st.DrawFn) -> tuple[list[Run], list[Event]]:
     return runs, events
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(stories())
 def test_record_events_are_those_of_the_rules(db: Connection, story: tuple[list[Run], list[Event]]) -> None:
     fill(db, *story)
     assert told(db) == retold(*story)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(stories())
 def test_each_event_leads_on_from_the_one_before(db: Connection, story: tuple[list[Run], list[Event]]) -> None:
     fill(db, *story)
@@ -245,7 +245,7 @@ def test_a_clock_that_jumps_back_loses_no_change(db: Connection) -> None:
 INTERVALS = st.one_of(st.none(), st.tuples(st.integers(0, 3), st.integers(0, 3)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(10, 16), INTERVALS), min_size=1, max_size=8))
 def test_overlapping_intervals_share_a_rank(db: Connection, figures: list[tuple[int, tuple[int, int] | None]]) -> None:
     fill(db, [], [])
