@@ -48,7 +48,12 @@ async def export_flow(*, family: str | None = None) -> State[Any]:
     async def write() -> Any:
         return export(settings, folder, family=family)
 
-    done = await write()
+    try:
+        done = await write()
+    except HomeBusy as busy:
+        return Completed(name="Skipped", message=printable(str(busy)))
+    except WarehouseError as error:
+        return Failed(message=printable(str(error)))
     asset = snapshot_asset(done.snapshot)
 
     @materialize(asset, by="kix", name="publish", asset_deps=[WAREHOUSE], cache_policy=NO_CACHE, persist_result=False)
