@@ -78,8 +78,11 @@ WITH theirs AS (
         WHEN s.event = 'superseded' THEN 'superseded'
         ELSE 'active' END AS standing
     FROM runs r LEFT JOIN run_states s USING (run_digest)
+    WHERE r.run_digest IN (SELECT run_digest FROM theirs)
+        OR (r.source, r.external_id) IN (SELECT (source, external_id) FROM theirs)
 ), current_runs AS (
-    SELECT source, external_id, arg_max(run_digest, version) AS run_digest FROM submission_runs GROUP BY ALL
+    SELECT source, external_id, arg_max(run_digest, version) AS run_digest
+    FROM submission_runs SEMI JOIN theirs USING (source, external_id) GROUP BY ALL
 ), pairs AS (
     SELECT t.page, o.run_digest FROM theirs t JOIN ours o USING (run_digest)
     UNION ALL
