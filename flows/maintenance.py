@@ -6,14 +6,12 @@ Nothing that was fetched is ever dropped: bodies, fetches and readings stay for 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from flows.lock import holding
 from flows.settings import Settings
+from flows.snapshots import prune
 from scrapers.archive import Archive
 
 WORTHWHILE = 0.1
@@ -54,8 +52,7 @@ def _compact(path: Path, *, always: bool) -> tuple[int, int, str]:
     with Archive(path) as archive:
         archive.checkpoint()
         before = path.stat().st_size
-        # The archive knows how to ask; what it is asked here belongs to no sync.
-        unused = before * _figure(archive, "freelist_count") / max(1, _figure(archive, "page_count"))
+        unused = archive.unused_share() * before
         if unused < WORTHWHILE * before and not always:
             return (
                 before,
@@ -69,15 +66,9 @@ def _compact(path: Path, *, always: bool) -> tuple[int, int, str]:
                 before,
                 f"the archive was not compacted: {free / 1e6:,.0f} MB free, {ROOM:g} times its size needed",
             )
-        archive._run("VACUUM")
-        archive.checkpoint()
+        archive.compact()
     after = path.stat().st_size
     return before, after, f"the archive was compacted from {before / 1e6:,.1f} to {after / 1e6:,.1f} MB"
-
-
-def _figure(archive: Archive, pragma: str) -> int:
-    (value,) = archive._run(f"PRAGMA {pragma}").fetchone()
-    return int(value)
 
 
 def export_folder(settings: Settings) -> Path:
@@ -88,8 +79,6 @@ def export_folder(settings: Settings) -> Path:
 def _drop_snapshots(settings: Settings) -> list[str]:
     if settings.keep_snapshots is None and settings.keep_snapshots_days is None:
         return []
-    if not export_folder(settings).exists():
+    if not (export_folder(settings) / "snapshots").is_dir():
         return []
-    prune: Callable[..., Sequence[Any]] = import_module("flows.snapshots").prune
-    kept = {"keep": settings.keep_snapshots, "keep_days": settings.keep_snapshots_days}
-    return [str(one) for one in prune(export_folder(settings), **kept)]
+    return prune(export_folder(settings), keep=settings.keep_snapshots, keep_days=settings.keep_snapshots_days)

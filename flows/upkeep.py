@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from prefect import flow, get_run_logger, task
@@ -13,6 +12,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.coalescing import coalesced, superseded_by
+from flows.export import export
 from flows.lock import BUSY_S, HomeBusy, owner_text
 from flows.maintenance import export_folder, maintain
 from flows.orphan import end_with_parent
@@ -42,7 +42,6 @@ async def export_flow(*, family: str | None = None) -> State[Any]:
     settings = load_settings()
     folder = export_folder(settings)
     folder.mkdir(parents=True, exist_ok=True)
-    export = import_module("flows.export").export
 
     @task(name="write the snapshot", cache_policy=NO_CACHE, persist_result=False)
     async def write() -> Any:

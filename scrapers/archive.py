@@ -180,6 +180,16 @@ class Archive:
         """Fold the write-ahead log into the file and sync it to the disk."""
         self._run("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def unused_share(self) -> float:
+        """Return which share of the file holds nothing, 0 to 1."""
+        pages, unused = (self._run(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
+        return float(unused / max(1, pages))
+
+    def compact(self) -> None:
+        """Write the file anew without what is unused. Needs room for a copy of it, and for a log of the same size."""
+        self._run("VACUUM")
+        self.checkpoint()
+
     # -- syncs
 
     def open_sync(self, source: str, base_url: str, scope: Scope, mode: str, now: datetime, version: str) -> SyncRecord:

@@ -13,7 +13,6 @@ import tomllib
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -152,12 +151,10 @@ def test_maintenance_leaves_a_busy_home_alone(chore: Callable[[str], tuple[str, 
     assert (name, "in use by `kix sync sol-execbench`" in words) == ("Skipped", True), words
 
 
-def test_an_export_is_an_asset_of_its_own(
+def test_an_export_is_a_snapshot_and_says_which(
     chore: Callable[[str], tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written = SimpleNamespace(snapshot="20261130T000000Z-0123abcd", new=True, bytes=12, rows={}, path=tmp_path)
-    double = SimpleNamespace(export=lambda _settings, _directory, *, family: written)
-    monkeypatch.setitem(sys.modules, "flows.export", double)  # type: ignore[arg-type]
     monkeypatch.setenv("KIX_EXPORT_DIR", str(tmp_path / "export"))
     name, words = chore("export")
-    assert (name, written.snapshot in words) == ("Completed", True), words
+    snapshot = json.loads((tmp_path / "export" / "latest.json").read_text(encoding="utf-8"))["snapshot"]
+    assert (name, snapshot in words) == ("Completed", True), words

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import sys
 from collections import namedtuple
+from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,8 +14,10 @@ from click.testing import CliRunner
 from conftest import run_sync
 
 from flows.cli import main
+from flows.export import export
 from flows.lock import HomeBusy, holding
 from flows.maintenance import maintain
+from flows.people import write_note
 from flows.settings import Settings
 from scrapers.archive import Archive
 
@@ -80,21 +81,16 @@ def test_it_never_works_beside_a_sync(home: Path) -> None:
         maintain(settings_of(home))
 
 
-def test_old_snapshots_go_by_the_settings_alone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-
-    def prune(directory: Path, *, keep: int | None, keep_days: int | None) -> list[str]:
-        asked.append((directory, keep, keep_days))
-        return ["20261101T000000Z-abc"]
-
-    monkeypatch.setitem(sys.modules, "flows.snapshots", SimpleNamespace(prune=prune))  # type: ignore[arg-type]
-    (home / "export").mkdir()
-    assert maintain(settings_of(home)).dropped == []
-    assert maintain(settings_of(home, keep_snapshots=3)).dropped == ["20261101T000000Z-abc"]
-    other = home / "elsewhere"
-    other.mkdir()
-    maintain(settings_of(home, keep_snapshots_days=30, export_dir=other))
-    assert asked == [(home / "export", 3, None), (other, None, 30)]
+def test_old_snapshots_go_by_the_settings_alone(sample_home: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(sample_home, tmp_path / "own")
+    folder = own / "export"
+    first = export(settings_of(own), folder, now=lambda: datetime(2026, 11, 1, tzinfo=UTC)).snapshot
+    write_note(settings_of(own), "sol-execbench:8193", "note", "seen again", "A. Reader")
+    second = export(settings_of(own), folder, now=lambda: datetime(2026, 11, 2, tzinfo=UTC)).snapshot
+    assert maintain(settings_of(own)).dropped == []
+    assert maintain(settings_of(own, keep_snapshots=2)).dropped == []
+    assert maintain(settings_of(own, keep_snapshots=1)).dropped == [first]
+    assert [path.name for path in (folder / "snapshots").iterdir()] == [second]
 
 
 def test_the_command_says_what_it_did(home: Path, tmp_path: Path) -> None:
