@@ -16,7 +16,7 @@ demo: .venv/.kix
 	@echo; $(BIN)/kix status --home $(DEMO)/sample
 
 test: .venv/.dev
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto
 
 check: format lint types test
 
