@@ -8,7 +8,7 @@ from typing import Any
 
 from scrapers.contract import Drift, Reject
 from transforms.names import printable
-from transforms.units import format_latency
+from transforms.units import format_value
 
 EXIT_CODES = {"complete": 0, "partial": 3, "failed": 1}
 SHOWN = 20
@@ -138,7 +138,7 @@ def value_words(value: float | None, unit: str) -> str:
     """Say a value of a board in words."""
     if value is None:
         return "none"
-    return format_latency(value) if unit == "ns" else f"{value:g} {unit}"
+    return format_value(value, unit)
 
 
 def _section(title: str, items: list[str]) -> list[str]:

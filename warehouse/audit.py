@@ -6,17 +6,15 @@ from typing import Any
 
 import duckdb
 
+from warehouse.connection import dicts
+
 STATES = ("differs", "only there", "only here", "rank differs", "equal")
 
 
 def findings(db: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """Return the rows of the view `audit`: what counts first, then by state, kernel and submission."""
-    cursor = db.execute(
-        "SELECT * FROM audit ORDER BY NOT counts, list_position(?, state), source, kernel, external_id, page, field",
-        [list(STATES)],
-    )
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    query = "SELECT * FROM audit ORDER BY NOT counts, list_position(?, state), source, kernel, external_id, page, field"
+    return dicts(db.execute(query, [list(STATES)]))
 
 
 def counts(db: duckdb.DuckDBPyConnection) -> dict[str, int]:

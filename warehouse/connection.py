@@ -175,3 +175,9 @@ def first_row(
     """Return the first row of a result that is read to its end: a half-read one blocks the connection."""
     rows = connection.execute(query, parameters).fetchall()
     return rows[0] if rows else None
+
+
+def dicts(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Return the rows of an answered question, each by the names of its columns."""
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

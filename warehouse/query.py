@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from warehouse.connection import WHOLE_READING, WarehouseError, first_row, published_path, reading
+from warehouse.connection import WHOLE_READING, WarehouseError, dicts, first_row, published_path, reading
 
 Ended = tuple[str, datetime]
 """How a sync ended, and when."""
@@ -105,7 +105,7 @@ def find_review(db: duckdb.DuckDBPyConnection, name: str) -> str:
 
 def reviews(db: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     """Return what was raised for review, with the latest verdict where there is one, open ones first."""
-    return _dicts(db.execute(
+    return dicts(db.execute(
         "SELECT r.subject, r.source, x.external_id, coalesce(x.kernel, o.title) AS kernel, r.reason, r.detail,"
         " r.first_seen_sync, v.verdict, v.reason AS verdict_reason, v.by_name, v.decided_at FROM reviews r"
         " LEFT JOIN runs x ON x.run_digest = r.subject LEFT JOIN operations o ON o.operation_digest = r.subject"
@@ -116,7 +116,7 @@ def reviews(db: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
 
 def record_events(db: duckdb.DuckDBPyConnection, since: datetime | None) -> list[dict[str, Any]]:
     """Return the changes of leaders, newest first, from the time `since` on. Values are in `primary_unit`."""
-    return _dicts(db.execute(
+    return dicts(db.execute(
         'SELECT e."at", e.kernel, c.product, c.stack_version, e.comparison_key, e.cause, e.source, e.external_id,'
         " e.run_digest, coalesce(n.username, i.project) AS project, e.primary_value, e.primary_unit,"
         " e.previous_run_digest,"
@@ -170,7 +170,7 @@ def boards(db: duckdb.DuckDBPyConnection, kernel: str, as_of: int | None = None)
         if first_row(db, "SELECT 1 FROM syncs WHERE sync_id = ?", [as_of]) is None:
             raise WarehouseError(f"no sync {as_of} in this warehouse; `kix sql 'from syncs'` lists them")
         until, standings, reasons = as_of, f"leaderboard_as_of({as_of})", f"eligibility_as_of({as_of})"
-    cohorts = _dicts(db.execute(
+    cohorts = dicts(db.execute(
         "SELECT c.comparison_key, c.comparability_family, c.kernel, c.product, c.stack_version, r.runs FROM cohorts c"
         " JOIN (SELECT comparison_key, count(*) AS runs FROM runs WHERE first_seen_sync <= ? AND comparison_key IN"
         "  (SELECT comparison_key FROM runs WHERE kernel = ?) GROUP BY ALL) r USING (comparison_key)"
@@ -179,7 +179,7 @@ def boards(db: duckdb.DuckDBPyConnection, kernel: str, as_of: int | None = None)
     ))  # fmt: skip
     result = []
     for cohort in cohorts:
-        rows = _dicts(db.execute(
+        rows = dicts(db.execute(
             "SELECT rank, tied, cohort_size, project, primary_value, primary_unit, relative_to_best, observed_at,"
             f" source, external_id, run_digest, product, stack_version FROM {standings}"
             " WHERE comparability_family = ? AND comparison_key = ? ORDER BY place",
@@ -195,10 +195,10 @@ def boards(db: duckdb.DuckDBPyConnection, kernel: str, as_of: int | None = None)
 
 def status(db: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     """Return what is in the warehouse: the last syncs, freshness by source, counts of rows."""
-    syncs = _dicts(db.execute(
+    syncs = dicts(db.execute(
         "SELECT sync_id, source, status, base_url, started_at, finished_at FROM syncs ORDER BY sync_id DESC LIMIT 5"
     ))  # fmt: skip
-    sources = _dicts(db.execute(
+    sources = dicts(db.execute(
         f"SELECT s.source, max(s.finished_at) FILTER ({WHOLE_READING}) AS last_synced_at,"
         " any_value(r.newest) AS newest_result_at, any_value(s.base_url) AS base_url FROM syncs s"
         " LEFT JOIN (SELECT source, max(observed_at) AS newest FROM runs GROUP BY source) r USING (source)"
@@ -207,8 +207,3 @@ def status(db: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     tables = ("operations", "workloads", "submissions", "runs", "cohorts", "reviews")
     counts = db.execute(" UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in tables)).fetchall()
     return {"syncs": syncs, "sources": sources, "counts": dict(counts)}
-
-
-def _dicts(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

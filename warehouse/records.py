@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scrapers.archive import Archive
-from warehouse.connection import Connection, first_row
+from warehouse.connection import Connection, dicts, first_row
 from warehouse.migrations import add_family_schemas, migrate, sql_files
 
 NEWS = """
@@ -45,9 +45,7 @@ def derive_standings(
     db.execute("SET VARIABLE touched_runs = ?::VARCHAR[]", [runs or []])
     for _, text in sql_files("derive"):
         db.execute(text)
-    cursor = db.execute(NEWS)
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return dicts(db.execute(NEWS))
 
 
 def load_words(db: Connection, archive: Archive) -> list[str]:

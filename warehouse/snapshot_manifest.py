@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from warehouse.connection import Connection
+from warehouse.connection import Connection, dicts
 from warehouse.content import METHOD
 from warehouse.export import File, State
 from warehouse.snapshot import BY_NAME, FORMAT, PARTITION, TABLES, Column, rows_of
@@ -30,12 +30,11 @@ class SourceInfo:
 
 def syncs_in(db: Connection, family: str | None) -> list[dict[str, Any]]:
     """Return the syncs whose rows a snapshot holds, in order."""
-    cursor = db.execute(
+    query = (
         "SELECT sync_id, source, base_url, status, started_at, finished_at, kix_version FROM syncs"
         f" WHERE {rows_of(BY_NAME['syncs'], family)} ORDER BY sync_id"
     )
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return dicts(db.execute(query))
 
 
 def make_manifest(

@@ -7,24 +7,19 @@ from typing import Any
 
 import click
 
-from flows.console import fail, print_json
+from flows.commands.show import WIDE
+from flows.console import asking, fail, print_json
 from flows.settings import Settings
 from transforms.names import cut, printable
 from warehouse import audit
-from warehouse.connection import WarehouseError, reading
 
 SHOWN = 50
-WIDE = 10_000
-"""Columns of a table that nobody looks at in a terminal: nothing is cut."""
 
 
 def show_audit(settings: Settings, *, as_json: bool) -> int:
     """Print the findings and return the exit code: 0 when runs could be compared and nothing differs, else 1."""
-    try:
-        with reading(settings.home) as db:
-            counts, rows = audit.counts(db), audit.findings(db)
-    except WarehouseError as error:
-        fail(str(error))
+    with asking(settings) as db:
+        counts, rows = audit.counts(db), audit.findings(db)
     if not counts:
         fail("no run page of the index was read yet: kix sync kernelindex --page FILE|URL|ID")
     differs = any(row["counts"] for row in rows)
