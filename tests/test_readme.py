@@ -33,6 +33,9 @@ SCRIPTS = [text for kind, text in BLOCK.findall(README) if kind == "python"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("readme")
     run_sync(folder / "demo" / "sample", mode="sample")
+    # What later blocks of the page go on from: they may run in another process than the block that makes it.
+    command = [sys.executable, "-m", "flows.cli", "export", "snapshots", "--home", "demo/sample", "--quiet"]
+    subprocess.run(command, cwd=folder, check=True)
     return folder
 
 
