@@ -18,6 +18,7 @@ Digits = str
 """A JSON number as the source wrote it."""
 
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+NUMBER_STARTS = frozenset("-0123456789")
 
 
 ABSENT = Raw()
@@ -179,32 +180,29 @@ USUAL_WORKLOAD_FIELDS = frozenset({"axes", "baseline_latency_ms", "sol_ms"})
 
 FIELDS = frozenset(WireSubmissionMore.__struct_fields__)
 ALWAYS_SENT = frozenset(WireSubmission.__struct_fields__)
-_STATE = [name for name in WireSubmissionMore.__struct_fields__ if name != "username"]
-_MORE = len(WireSubmissionMore.__struct_fields__) - len(WireSubmission.__struct_fields__)
-_METRIC_PLACES = frozenset(_STATE.index(name) for name in METRICS)
+METRIC_PLACES = {name: WireSubmission.__struct_fields__.index(name) for name in METRICS}
+_USERNAME = WireSubmission.__struct_fields__.index("username")
+_FIELDS = len(FIELDS)
 
 
-def state_digest(wire: WireSubmission) -> str:
-    """SHA-256 over the known fields but the username, in a fixed order, numbers by value; absent counts as null."""
-    values: list[Any] = [None if value is UNSET else value for value in msgspec.structs.astuple(wire)]
-    del values[1]
-    if not isinstance(wire, WireSubmissionMore):
-        values += [None] * _MORE
-    for place in _METRIC_PLACES:
-        values[place] = _by_value(bytes(values[place]))
-    return "sha256:" + hashlib.sha256(msgspec.json.encode(values)).hexdigest()
+def state_digest(values: tuple[Any, ...], metrics: dict[str, Digits | None]) -> str:
+    """SHA-256 over the known fields but the username, in a fixed order, numbers by value; absent counts as null.
+
+    `values` are a wire submission's fields in their order, `metrics` the digits of its metrics.
+    """
+    state = [None if value is UNSET else value for value in values]
+    state += [None] * (_FIELDS - len(state))
+    for name, place in METRIC_PLACES.items():
+        text = metrics[name]
+        state[place] = None if text is None else _by_value(text)
+    del state[_USERNAME]
+    return "sha256:" + hashlib.sha256(msgspec.json.encode(state)).hexdigest()
 
 
-def _by_value(raw: bytes) -> str | None:
-    if raw in (b"", b"null"):
-        return None
-    text = raw.decode()
-    if _CANONICAL.fullmatch(text):
-        return text
-    text = text.strip('"')
-    if NUMBER.fullmatch(text) is None or len(text) > LONGEST_NUMBER:
-        return text
+def _by_value(text: Digits) -> str:
     # 1.10 and 1.1 are one value, and so are 1e2 and 100; a huge exponent is never written out.
+    if _CANONICAL.fullmatch(text) or len(text) > LONGEST_NUMBER:
+        return text
     try:
         value = Decimal(text).normalize(_EXACT)
     except ArithmeticError:

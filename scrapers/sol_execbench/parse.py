@@ -16,8 +16,9 @@ from scrapers.sol_execbench.items import (
     ABSENT,
     ALWAYS_SENT,
     FIELDS,
-    METRICS,
+    METRIC_PLACES,
     NUMBER,
+    NUMBER_STARTS,
     UNREADABLE,
     USUAL_KERNEL_FIELDS,
     USUAL_WORKLOAD_FIELDS,
@@ -149,12 +150,12 @@ def _parse_submission(raw: Raw, body_digest: str, part: Part, found: Findings) -
     if not (wire.username.strip() and wire.kernel_name and wire.status and wire.gpu_type.strip()):
         raise RejectItem(locator, "username, kernel_name, status or gpu_type is empty")
     values = msgspec.structs.astuple(wire)
-    if "\ufffd" in text or any("\ufffd" in value for value in values if isinstance(value, str)):
+    if _is_damaged(text, values):
         raise RejectItem(locator, "a replacement character (U+FFFD): its text was damaged before it was sent")
     if UNSET in values[:_USUALLY] or ABSENT in values[:_USUALLY]:
         gone = [name for name in ALWAYS_SENT if getattr(wire, name) is UNSET or getattr(wire, name) == ABSENT]
         found.drift += [Drift(f"submissions[].{name}", "field gone", locator) for name in sorted(gone)]
-    digits = {name: _digits(getattr(wire, name), name, locator, found) for name in METRICS}
+    digits = {name: _digits(values[place], name, locator, found) for name, place in METRIC_PLACES.items()}
     return Submission(
         id=wire.id,
         username=wire.username,
@@ -170,7 +171,7 @@ def _parse_submission(raw: Raw, body_digest: str, part: Part, found: Findings) -
         submitted_at=_given(wire.submitted_at),
         finished_at=_given(wire.finished_at),
         payload=text,
-        state_digest=state_digest(wire),
+        state_digest=state_digest(values, digits),
         body_digest=body_digest,
         **digits,
     )
@@ -194,8 +195,16 @@ def _decode(raw: Raw, found: Findings) -> WireSubmission:
         raise RejectItem(locator, f"not a submission: {error}") from error
 
 
+def _is_damaged(text: str, values: tuple[Any, ...]) -> bool:
+    if "\\u" not in text:  # nothing is escaped: what the values hold is in the text
+        return "\ufffd" in text
+    return "\ufffd" in text or any("\ufffd" in value for value in values if isinstance(value, str))
+
+
 def _digits(raw: Raw, name: str, locator: str, found: Findings) -> Digits | None:
-    text = bytes(raw).decode()
+    text = str(raw, "utf-8")
+    if text[:1] in NUMBER_STARTS:  # the decoder has seen to it that it goes on as a number
+        return text
     if text in ("", "null"):
         return None
     if text.startswith('"'):

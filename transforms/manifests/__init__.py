@@ -8,6 +8,7 @@ from transforms.manifests.project import ImplementationRevision, SoftwareProject
 from transforms.manifests.protocol import BenchmarkProtocol, ExecutionEnvironment
 from transforms.manifests.run import BenchmarkRun
 from transforms.manifests.schema import json_schema
+from transforms.manifests.series import Series
 from transforms.manifests.workload import WorkloadCase, WorkloadSuite
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "ManifestError",
     "Metadata",
     "OperationSpec",
+    "Series",
     "SoftwareProject",
     "WorkloadCase",
     "WorkloadSuite",

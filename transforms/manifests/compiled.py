@@ -7,6 +7,7 @@ of its fields; here that description is kept and the instances are taken out of 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final, cast
 
 from pydantic_core import CoreConfig, CoreSchema, SchemaValidator, core_schema
@@ -21,8 +22,41 @@ def dict_validator(model: type[ManifestPart]) -> SchemaValidator:
 
     A validator of the model itself must be of the mode "before", since there is no instance it could look at after.
     """
+    return SchemaValidator(_dict_schema(model))
+
+
+@cache
+def places_validator(model: type[ManifestPart], places: tuple[str, ...]) -> SchemaValidator:
+    """Return a validator of what stands at some places of a `model`, such as `spec.timing.latencyNs`, by its own rules.
+
+    It takes a dict with a value for each place and gives back a new one, in the order of `places`. Raises TypeError for
+    a place that is none, and for one inside a part that has a rule of its own: the part is the place then.
+    """
+    schema = _dict_schema(model)
+    shared = schema["definitions"] if schema["type"] == "definitions" else []
+    fields = {place: core_schema.typed_dict_field(_schema_at(schema, place)) for place in places}
+    return SchemaValidator(
+        core_schema.definitions_schema(core_schema.typed_dict_schema(fields, config=_CLOSED), shared)
+    )
+
+
+def _dict_schema(model: type[ManifestPart]) -> CoreSchema:
     model.model_rebuild()
-    return SchemaValidator(cast(CoreSchema, _without_instances(model.__pydantic_core_schema__)))
+    return cast(CoreSchema, _without_instances(model.__pydantic_core_schema__))
+
+
+def _schema_at(schema: CoreSchema, place: str) -> CoreSchema:
+    shared = {}
+    if schema["type"] == "definitions":
+        shared = {str(one.get("ref")): one for one in schema["definitions"]}
+        schema = schema["schema"]
+    for step in place.split("."):
+        while schema["type"] == "definition-ref":
+            schema = shared[schema["schema_ref"]]
+        if schema["type"] != "typed-dict" or step not in schema["fields"]:
+            raise TypeError(f"{place}: there is no {step} in a {schema['type']}")
+        schema = schema["fields"][step]["schema"]
+    return schema
 
 
 def _without_instances(schema: object) -> object:

@@ -97,13 +97,18 @@ def _made(kind: object, document: dict[str, Any]) -> Made:
     try:
         normal: dict[str, Any] = _validator(envelope_of(kind)).validate_python(document)
     except ValidationError as error:
-        raise ManifestError(f"{kind} {_first_problem(error)}") from error
+        raise ManifestError(f"{kind} {first_problem(error)}") from error
     name, metadata, spec = normal["kind"], normal["metadata"], normal["spec"]
     # The four fields stand in canonical order as they are, so the spec is serialised once for digest and text.
-    start = f'{{"apiVersion":"{API_VERSION}","kind":"{name}",'.encode()
+    start = beginning(name)
     end = b'"spec":' + canonical_json_of_plain(spec) + b"}"
     text = start + b'"metadata":' + canonical_json_of_plain(metadata) + b"," + end
     return Made(sha256_digest(start + end), name, metadata["name"], metadata, spec, text.decode())
+
+
+def beginning(kind: str) -> bytes:
+    """Return how the canonical text of every manifest of a kind begins: with all that stands before its metadata."""
+    return f'{{"apiVersion":"{API_VERSION}","kind":"{kind}",'.encode()
 
 
 @cache
@@ -111,7 +116,7 @@ def _validator(envelope: type[Manifest[Any, Any]]) -> SchemaValidator:
     return dict_validator(envelope)
 
 
-def _first_problem(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
     """Say where the first problem is, what stands there and what the rule is, and how many problems follow."""
     first, *others = error.errors(include_url=False, include_context=False)
     place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]).lstrip(".")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
 
 from scrapers.contract import Reject
 from scrapers.sol_execbench import Submission
@@ -14,7 +13,7 @@ from transforms import units
 from transforms.bundle import Bundle
 from transforms.curated import curated
 from transforms.identity import comparison_key, correctness_digest
-from transforms.manifests import Made, ManifestError, make
+from transforms.manifests import Made, ManifestError, Series, make
 from transforms.names import cut, kebab
 from transforms.sol_execbench.kernel import COMPARATOR, MappedKernel
 
@@ -48,6 +47,7 @@ class SubmissionMapper:
         self._kernel = kernel
         self._bundle = bundle
         self._settings: dict[tuple[str, str], Setting] = {}
+        self._series: dict[tuple[object, ...], Series] = {}
         self._projects: set[str] = set()
         self.waiting = 0
 
@@ -82,32 +82,25 @@ class SubmissionMapper:
         if observed is None:
             raise units.UnitError("neither finished_at nor submitted_at: no time of observation")
         setting = self._setting(submission, kernel.operation_digest, kernel.suite)
-        implementation = _implementation(submission, kernel, setting.hardware)
-        metrics = {name: value for name, value in numbers.items() if value is not None}
-        run = make("BenchmarkRun", _run_metadata(submission), {
-            "implementationDigest": implementation.digest,
-            "workloadDigest": kernel.suite.digest,
-            "protocolDigest": setting.protocol_digest,
-            "environmentDigest": setting.environment_digest,
-            "status": "passed",
-            "timing": {"primaryStatistic": "mean", "latencyNs": {"mean": latency_ns}},
-            "sourceNative": {
-                "source": "sol-execbench",
-                "benchmark": submission.kernel_name,
-                "externalId": str(submission.id),
-                "metrics": metrics,
-            },
-            "observedAt": units.format_instant_ms(observed),
-        })  # fmt: skip
-        self._add_implementation(submission, kernel.operation_digest, implementation)
+        implementation, implementation_text = self._implementation(submission, kernel, setting.hardware)
+        values = {
+            **_run_metadata(submission),
+            "spec.implementationDigest": implementation,
+            "spec.timing.latencyNs": {"mean": latency_ns},
+            "spec.sourceNative.externalId": str(submission.id),
+            "spec.sourceNative.metrics": {name: value for name, value in numbers.items() if value is not None},
+            "spec.observedAt": units.format_instant_ms(observed),
+        }
+        run, run_text = self._run_series(submission, kernel.suite, setting, values).fill(values)
+        self._add_implementation(submission, kernel.operation_digest, implementation, implementation_text)
         self._bundle.add(
-            "runs", run.digest, str(submission.id), self._name, FAMILY, setting.comparison_key,
-            kernel.operation_digest, kernel.suite.digest, implementation.digest, setting.protocol_digest,
+            "runs", run, str(submission.id), self._name, FAMILY, setting.comparison_key,
+            kernel.operation_digest, kernel.suite.digest, implementation, setting.protocol_digest,
             setting.environment_digest, "passed", *PRIMARY, float(latency_ns), _to_ms(observed), "reported",
-            "source-native", run.text, None, None,
+            "source-native", run_text, None, None,
         )  # fmt: skip
-        self._doubt(submission, run.digest, kernel)
-        return run.digest
+        self._doubt(submission, run, kernel)
+        return run
 
     def _doubt(self, submission: Submission, run_digest: str, kernel: MappedKernel) -> None:
         if kernel.floor_ms is None or units.plain_number(submission.latency_ms or "") >= kernel.floor_ms:
@@ -115,15 +108,53 @@ class SubmissionMapper:
         detail = f"{submission.latency_ms} ms is less than the {kernel.floor_ms} ms that the fastest case allows"
         self._bundle.add("reviews", run_digest, "BELOW_SPEED_OF_LIGHT", detail)
 
-    def _add_implementation(self, submission: Submission, operation_digest: str, made: Made) -> None:
+    def _run_series(self, submission: Submission, suite: Made, setting: Setting, values: dict[str, object]) -> Series:
+        # An old submission may carry an older name of the kernel.
+        key = ("run", setting.comparison_key, submission.kernel_name, *values)
+        if key not in self._series:
+            self._series[key] = Series("BenchmarkRun", {}, {
+                "workloadDigest": suite.digest,
+                "protocolDigest": setting.protocol_digest,
+                "environmentDigest": setting.environment_digest,
+                "status": "passed",
+                "timing": {"primaryStatistic": "mean"},
+                "sourceNative": {"source": "sol-execbench", "benchmark": submission.kernel_name},
+            }, values)  # fmt: skip
+        return self._series[key]
+
+    def _implementation(
+        self, submission: Submission, kernel: MappedKernel, hardware: dict[str, str]
+    ) -> tuple[str, str]:
+        """Return digest and text of what a submission ran. No two submissions' are one: each is a revision."""
+        user = submission.username
+        values: dict[str, object] = {
+            "metadata.name": f"sol-submission-{submission.id}",
+            "metadata.title": cut(f"{user} · {submission.kernel_name}", 200),
+            "metadata.authors": [{"name": user}],
+            "spec.projectRevision.version": f"submission-{submission.id}",
+        }
+        key = ("implementation", *hardware.values())
+        if key not in self._series:
+            self._series[key] = Series("ImplementationRevision", {}, {
+                "operation": {"specDigest": kernel.operation_digest},
+                "callable": {"language": "unknown"},
+                "support": {
+                    "hardwareArchitectures": [hardware["architecture"]],
+                    "productsTested": [hardware["product"]],
+                    "dtypes": kernel.dtypes,
+                },
+                "licensing": {},
+            }, values)  # fmt: skip
+        return self._series[key].fill(values)
+
+    def _add_implementation(self, submission: Submission, operation_digest: str, digest: str, text: str) -> None:
         user = submission.username
         if user not in self._projects:
             self._projects.add(user)
             project = _project(user)
             self._bundle.add("projects", project.digest, project.name, user, project.text)
         self._bundle.add(
-            "implementations", made.digest, operation_digest, user, str(submission.id), "unknown", None,
-            made.text,
+            "implementations", digest, operation_digest, user, str(submission.id), "unknown", None, text,
         )  # fmt: skip
 
     def _setting(self, submission: Submission, operation_digest: str, suite: Made) -> Setting:
@@ -180,32 +211,15 @@ def _moment(text: str | None) -> datetime | None:
     return None if text is None else units.parse_instant(text)
 
 
-def _run_metadata(submission: Submission) -> dict[str, Any]:
+def _run_metadata(submission: Submission) -> dict[str, object]:
     title = f"{submission.username} · {submission.kernel_name} · {submission.gpu_type}"
-    metadata: dict[str, Any] = {"name": f"sol-submission-{submission.id}", "title": cut(title, 200)}
-    if submission.worker_id:
-        metadata["labels"] = {"worker": cut(submission.worker_id, 200)}
-    return metadata
-
-
-def _implementation(submission: Submission, kernel: MappedKernel, hardware: dict[str, str]) -> Made:
-    user = submission.username
-    metadata = {
-        "name": f"sol-submission-{submission.id}",
-        "title": cut(f"{user} · {submission.kernel_name}", 200),
-        "authors": [{"name": user}],
+    metadata: dict[str, object] = {
+        "metadata.name": f"sol-submission-{submission.id}",
+        "metadata.title": cut(title, 200),
     }
-    return make("ImplementationRevision", metadata, {
-        "projectRevision": {"version": f"submission-{submission.id}"},
-        "operation": {"specDigest": kernel.operation_digest},
-        "callable": {"language": "unknown"},
-        "support": {
-            "hardwareArchitectures": [hardware["architecture"]],
-            "productsTested": [hardware["product"]],
-            "dtypes": kernel.dtypes,
-        },
-        "licensing": {},
-    })  # fmt: skip
+    if submission.worker_id:
+        metadata["metadata.labels"] = {"worker": cut(submission.worker_id, 200)}
+    return metadata
 
 
 @lru_cache(maxsize=65_536)
