@@ -4,19 +4,23 @@ rebuild from the archive, years later: the reading and the archive are all it ta
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from flows.mapping import Mapped, Mapper
 from flows.registry import Source
-from scrapers.archive import Archive, SyncRecord
+from scrapers.archive import SyncRecord
 from scrapers.contract import Drift, Findings, Part, Reading, Reject, merge_drift
 from transforms.bundle import Bundle
 from warehouse.connection import Connection
-from warehouse.load import KnownListing, Loaded, Loader, Turn
+from warehouse.load import Loaded, Loader, Turn
+from warehouse.query import KnownListing
 
-STAGE_ROWS = 20_000
+if TYPE_CHECKING:
+    import polars as pl
+
 ALONE = Turn()
 
 
@@ -43,10 +47,9 @@ class Outcome:
 
 
 async def load(
-    source: Source,
+    mapper: Mapper,
     sync: SyncRecord,
     reading: Reading,
-    archive: Archive,
     connection: Connection,
     *,
     finished_at: Callable[[], datetime],
@@ -60,10 +63,14 @@ async def load(
     loader = Loader(connection, sync, turn)
     known = loader.known_listings()
     found = Findings()
-    for done, bundle in _bundles(source, reading, archive, known):
-        loader.add(bundle)
-        found.rejects += bundle.rejects
-        found.drift += bundle.drift
+    for part in reading.parts:
+        if not is_unchanged(mapper.source, part, known.get(part.key)):
+            mapper.ahead(part)
+    for done, part in enumerate(reading.parts, 1):
+        rows, findings = await _rows_of(mapper, part, known.get(part.key))
+        loader.add(rows)
+        found.rejects += findings.rejects
+        found.drift += findings.drift
         progress("loading", done, len(reading.parts))
         await asyncio.sleep(0)  # an interrupt is heard here
     found.rejects += loader.listed_twice()
@@ -72,48 +79,38 @@ async def load(
     drift = list(merge_drift([*reading.index.drift, *found.drift]))
     # Whatever makes a listing incomplete is a reject too.
     status = "partial" if rejects else "complete"
-    loaded = loader.finish(archive, status, finished_at(), rejects, drift)
+    loaded = loader.finish(mapper.archive, status, finished_at(), rejects, drift)
     return Outcome(status, rejects, drift, loaded)
 
 
-def _bundles(
-    source: Source, reading: Reading, archive: Archive, known: dict[str, KnownListing]
-) -> Iterator[tuple[int, Bundle]]:
-    """Yield bundles of a size worth staging, each with how many parts are done by then."""
-    bundle = Bundle()
-    for done, part in enumerate(reading.parts, 1):
-        bundle.extend(_bundle_of(source, part, archive, known.get(part.key)))
-        if len(bundle) >= STAGE_ROWS:
-            yield done, bundle
-            bundle = Bundle()
-    yield len(reading.parts), bundle
+def is_unchanged(source: Source, part: Part, before: KnownListing | None) -> bool:
+    """Whether a board's bytes are the same as last time, and all of them were used: there is nothing to map then."""
+    if not source.boards or before is None or not before.clean:
+        return False
+    return (part.complete, part.listing_digest, part.definition) == (
+        before.complete, before.body_digest, before.definition_digest,
+    )  # fmt: skip
 
 
-def _bundle_of(source: Source, part: Part, archive: Archive, before: KnownListing | None) -> Bundle:
+async def _rows_of(mapper: Mapper, part: Part, before: KnownListing | None) -> tuple[dict[str, pl.DataFrame], Findings]:
+    """Return a part's rows by table, its listing among them, and what did not fit."""
     if before is not None and before.listed and not part.listed and part.complete and part.stated != 0:
         # Zero after non-zero is believed only where the index says zero too.
         reason = f"the listing is empty and held {before.listed} before: to be looked at, nothing is withdrawn"
         part = replace(part, complete=False, rejects=(*part.rejects, Reject(part.locator, part.key, reason)))
-    if source.boards and before is not None and before.clean and _same(part, before):
-        # The same bytes as last time, all of them used: there is nothing to parse.
-        bundle, entries_sync = Bundle(), before.entries_sync
+    if is_unchanged(mapper.source, part, before):
+        mapped, entries_sync = Mapped({}, [], []), before.entries_sync if before else None
     else:
-        bundle = source.transform(part, source.parse(part, archive.body))
-        entries_sync = None
-    bundle.rejects[:0] = part.rejects
-    bundle.drift[:0] = part.drift
-    if source.boards:
-        clean = not bundle.rejects and not bundle.drift
-        bundle.add(
-            "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
-        )
-    return bundle
-
-
-def _same(part: Part, before: KnownListing) -> bool:
-    return (part.complete, part.listing_digest, part.definition) == (
-        before.complete, before.body_digest, before.definition_digest,
-    )  # fmt: skip
+        mapped, entries_sync = await mapper.mapped(part), None
+    found = Findings([*part.rejects, *mapped.rejects], [*part.drift, *mapped.drift])
+    if not mapper.source.boards:
+        return mapped.frames, found
+    listing = Bundle()
+    clean = not found.rejects and not found.drift
+    listing.add(
+        "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
+    )
+    return {**mapped.frames, **listing.frames()}, found
 
 
 def _missing(sync: SyncRecord, reading: Reading, before: frozenset[str]) -> list[Reject]:

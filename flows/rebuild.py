@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flows.loading import Progress, load, silent
 from flows.lock import holding
+from flows.mapping import Mapper
 from flows.registry import SOURCES
 from flows.settings import Settings
 from scrapers.archive import Archive, SyncRecord
@@ -38,10 +39,11 @@ async def load_all(
     for place, sync in enumerate(syncs, 1):
         if sync.source not in SOURCES:
             raise SyncFailed(f"sync {sync.sync_id} is of the source {sync.source}, which this kix does not know")
-        await load(
-            SOURCES[sync.source], sync, archive.reading(sync.sync_id), archive, connection,
-            finished_at=_ended(sync), turn=Turn(first=place == 1, last=place == len(syncs)),
-        )  # fmt: skip
+        with Mapper(SOURCES[sync.source], archive) as mapper:
+            await load(
+                mapper, sync, archive.reading(sync.sync_id), connection,
+                finished_at=_ended(sync), turn=Turn(first=place == 1, last=place == len(syncs)),
+            )  # fmt: skip
         progress("syncs", place, len(syncs))
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 import flows.sample
-from flows.loading import Outcome, Progress, load, silent
+from flows.loading import Outcome, Progress, is_unchanged, load, silent
 from flows.lock import holding
+from flows.mapping import Mapper
 from flows.registry import Source
 from flows.report import Report
 from flows.settings import Settings
@@ -31,7 +32,7 @@ from scrapers.http import Client, Traffic, paced
 from warehouse import audit
 from warehouse.connection import WarehouseError, Working, in_words, published_path
 from warehouse.load import Loaded
-from warehouse.query import synced_as
+from warehouse.query import KnownListing, listed_before, synced_as
 
 BATCH = 50
 """Kernels a step fetches: large enough that a step's own cost does not count, small enough to be retried."""
@@ -84,8 +85,9 @@ async def sync(
     with (
         holding(settings.home, f"kix sync {source.policy.slug}", settings.lock_timeout_s),
         Archive(settings.home / "archive.sqlite") as archive,
+        Mapper(source, archive) as mapper,
     ):
-        run = _SyncRun(source, request, settings, archive, progress, now)
+        run = _SyncRun(mapper, request, settings, progress, now)
         try:
             await run.run(step)
         except (SyncFailed, WarehouseError) as error:
@@ -99,13 +101,14 @@ class _SyncRun:
 
     def __init__(
         self,
-        source: Source,
+        mapper: Mapper,
         request: Request,
         settings: Settings,
-        archive: Archive,
         progress: Progress,
         now: Callable[[], datetime],
     ) -> None:
+        source, archive = mapper.source, mapper.archive
+        self._mapper = mapper
         self._source = source
         self._request = request
         self._settings = settings
@@ -121,6 +124,7 @@ class _SyncRun:
         self._record = self._open()
         self._traffic = Traffic()
         self._parts: list[Part] = []
+        self._known: dict[str, KnownListing] = {}
         self._index: Index | None = None
         self.report = Report(
             self._record.sync_id, policy.slug, "failed", self._record.started_at, base_url=self._base_url,
@@ -144,6 +148,7 @@ class _SyncRun:
         slug = self._source.policy.slug
         async with self._fetching() as fetch:
             self._index = await step(f"read the index of {slug}", lambda: self._read_index(fetch), retries=1)
+            self._known = listed_before(self._settings.home, slug)
             entries = self._index.entries
             for start in range(0, len(entries), BATCH):
                 batch = entries[start : start + BATCH]
@@ -186,6 +191,8 @@ class _SyncRun:
         async def one(entry: Entry) -> Part:
             nonlocal done
             part = await self._source.read_part(fetch, self._base_url, entry)
+            if not is_unchanged(self._source, part, self._known.get(part.key)):
+                self._mapper.ahead(part)
             done += 1
             self._progress("fetching", done, total)
             return part
@@ -211,7 +218,7 @@ class _SyncRun:
         working = Working(self._settings.home, self._settings.memory_limit)
         try:
             outcome = await load(
-                self._source, self._record, reading, self._archive, working.connection,
+                self._mapper, self._record, reading, working.connection,
                 finished_at=self._finish, progress=self._progress,
             )  # fmt: skip
             self._fill(outcome)

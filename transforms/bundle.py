@@ -90,12 +90,9 @@ class Bundle:
         """Append a row, its values in the order of `COLUMNS[table]`."""
         self.rows[table].append(values)
 
-    def extend(self, other: Bundle) -> None:
-        """Take over another bundle's rows and findings."""
-        for table, rows in other.rows.items():
-            self.rows[table] += rows
-        self.rejects += other.rejects
-        self.drift += other.drift
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """Return the tables that have rows, each as a frame."""
+        return {table: self.frame(table) for table, rows in self.rows.items() if rows}
 
     def frame(self, table: str) -> pl.DataFrame:
         """Return a table's rows as a frame with the declared types, also when there are none."""
@@ -112,6 +109,3 @@ class Bundle:
             for (name, dtype), values in zip(schema.items(), columns, strict=True)
         ]
         return pl.DataFrame(series)
-
-    def __len__(self) -> int:
-        return sum(map(len, self.rows.values()))

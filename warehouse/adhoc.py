@@ -22,7 +22,7 @@ import duckdb
 
 from transforms.names import printable
 from warehouse.connection import check_published
-from warehouse.migrations import quoted
+from warehouse.quoting import quoted
 
 DENIED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",

@@ -15,6 +15,8 @@ from typing import Any
 
 import duckdb
 
+from warehouse.quoting import literal
+
 Connection = duckdb.DuckDBPyConnection
 
 WHOLE_READING = (
@@ -26,6 +28,9 @@ WHOLE_READING = (
 
 WAREHOUSE = "warehouse.duckdb"
 WORKING = "warehouse.working.duckdb"
+
+ROW_GROUP = 30 * 1024
+"""Rows that are compressed, and read, by one thread at a time (ADR 0012)."""
 
 
 class WarehouseError(Exception):
@@ -106,7 +111,6 @@ class Working:
             shutil.copyfile(published_path(self.home), self.path)
             self.path.chmod(0o644)
         self.connection = duckdb.connect(
-            self.path,
             config={
                 "memory_limit": memory_limit,
                 "temp_directory": str(self._spill),
@@ -114,6 +118,8 @@ class Working:
                 "autoinstall_known_extensions": False,
             },
         )
+        self.connection.execute(f"ATTACH {literal(str(self.path))} AS warehouse (ROW_GROUP_SIZE {ROW_GROUP})")
+        self.connection.execute("USE warehouse")
         self.connection.execute("SET TimeZone = 'UTC'")
 
     def seal(self) -> Path:

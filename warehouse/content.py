@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Iterable
 
 from warehouse.connection import Connection
-from warehouse.migrations import literal, quoted
+from warehouse.quoting import literal, quoted
 from warehouse.snapshot import Column, Table
 
 METHOD = (

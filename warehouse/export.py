@@ -18,7 +18,7 @@ import duckdb
 
 from warehouse.connection import Connection, WarehouseError, first_row, reading
 from warehouse.content import content_digest, table_line
-from warehouse.migrations import literal, quoted
+from warehouse.quoting import literal, quoted
 from warehouse.snapshot import PART, PARTITION, TABLES, Column, Table, columns_of, encoded, folder_of, rows_of
 
 GROUP_ROWS = 122_880

@@ -15,7 +15,7 @@ from typing import Any
 from warehouse import snapshot_folder as shelf
 from warehouse.connection import Connection, WarehouseError
 from warehouse.export import File, file_of, parquet, parquet_rows, write
-from warehouse.migrations import literal
+from warehouse.quoting import literal
 from warehouse.snapshot import BY_NAME, PARTITION, Table
 from warehouse.snapshot_manifest import columns_in, files_in, manifest_text
 

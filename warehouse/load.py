@@ -1,4 +1,4 @@
-"""Loads one sync's bundles into a working copy: staged as they come, then one transaction of numbered SQL files.
+"""Loads one sync's rows into a working copy: staged as they come, then one transaction of numbered SQL files.
 
 Idempotent by digest: what is there already is not added again.
 """
@@ -20,6 +20,7 @@ from transforms.bundle import COLUMNS, Bundle
 from warehouse.checks import run_checks
 from warehouse.connection import WHOLE_READING, WarehouseError, first_row
 from warehouse.migrations import add_family_schemas, migrate, sql_files
+from warehouse.query import KnownListing, known_listings
 from warehouse.records import derive_standings, load_words
 
 EVIDENCE = (
@@ -38,17 +39,7 @@ PUBLIC_NAMES = {
 }
 """Tables that people know by the view over them."""
 
-
-@dataclass(frozen=True, slots=True)
-class KnownListing:
-    """A kernel's latest listing in the warehouse, to tell whether anything changed since."""
-
-    complete: bool
-    body_digest: str
-    definition_digest: str | None
-    listed: int
-    clean: bool
-    entries_sync: int
+STAGE_ROWS = 20_000
 
 
 @dataclass(slots=True)
@@ -72,12 +63,14 @@ class Turn:
 
 
 class Loader:
-    """One sync's load. Use as: construct, `add` each bundle, `finish`. The caller publishes or discards the copy."""
+    """One sync's load. Use as: construct, `add` rows, `finish`. The caller publishes or discards the copy."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, sync: SyncRecord, turn: Turn) -> None:
         self._db = connection
         self._sync = sync
         self._turn = turn
+        self._taken: dict[str, list[pl.DataFrame]] = {}
+        self._rows = 0
         self._db.execute("BEGIN")
         # What has been derived so far is not that of the rows before this load.
         self._stale = (turn.first and bool(migrate(self._db))) or not turn.first
@@ -97,12 +90,7 @@ class Loader:
 
     def known_listings(self) -> dict[str, KnownListing]:
         """Return the latest listing of each kernel of the source."""
-        rows = self._db.execute(
-            "SELECT kernel, complete, body_digest, definition_digest, listed, clean, entries_sync FROM listings"
-            " WHERE source = ? QUALIFY row_number() OVER (PARTITION BY kernel ORDER BY sync_id DESC) = 1",
-            [self._sync.source],
-        ).fetchall()
-        return {kernel: KnownListing(*rest) for kernel, *rest in rows}
+        return known_listings(self._db, self._sync.source)
 
     def last_whole_reading(self) -> frozenset[str]:
         """Return the kernels that the source's last whole sync read; empty when there was none."""
@@ -113,16 +101,25 @@ class Loader:
         ).fetchall()
         return frozenset(kernel for (kernel,) in rows)
 
-    def add(self, bundle: Bundle) -> None:
-        """Stage a bundle's rows."""
-        for table, rows in bundle.rows.items():
-            if rows:
-                self._db.register("incoming", _Frame(bundle.frame(table)))
-                self._db.execute(f"INSERT INTO stage_{table} SELECT * FROM incoming")
-                self._db.unregister("incoming")
+    def add(self, frames: dict[str, pl.DataFrame]) -> None:
+        """Take rows by table; they are staged a good many at a time."""
+        for table, frame in frames.items():
+            self._taken.setdefault(table, []).append(frame)
+            self._rows += len(frame)
+        if self._rows >= STAGE_ROWS:
+            self._stage()
+
+    def _stage(self) -> None:
+        for table, frames in self._taken.items():
+            self._db.register("incoming", _Frame(pl.concat(frames)))
+            self._db.execute(f"INSERT INTO stage_{table} SELECT * FROM incoming")
+            self._db.unregister("incoming")
+        self._taken.clear()
+        self._rows = 0
 
     def listed_twice(self) -> list[Reject]:
         """Return the submissions that stand on two kernels' listings: the first one counts, the others are rejected."""
+        self._stage()
         rows = self._db.execute(
             "SELECT external_id, first_value(kernel) OVER same, kernel, payload FROM stage_submissions"
             " WINDOW same AS (PARTITION BY external_id ORDER BY rowid) QUALIFY row_number() OVER same > 1"
@@ -141,6 +138,7 @@ class Loader:
         drift: Iterable[Drift],
     ) -> Loaded:
         """Turn what is staged into rows, check the whole, and commit. Raises `WarehouseError` when a check fails."""
+        self._stage()
         before = self._counts()
         self._set("sync_id", self._sync.sync_id)
         self._set("source", self._sync.source)

@@ -7,6 +7,7 @@ from importlib.resources import files
 import duckdb
 
 from warehouse.connection import WarehouseError, first_row
+from warehouse.quoting import literal, quoted
 
 FAMILY_VIEWS = (
     "runs", "measurements", "source_metrics", "leaderboard", "eligibility", "cohorts", "record_events", "records",
@@ -87,13 +88,3 @@ def _family_view(family: str, view: str, comments: list[tuple[str, str]]) -> str
         *(f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(comment)}" for column, comment in comments),
     ]
     return ";\n".join(statements)
-
-
-def literal(text: str) -> str:
-    """Return an SQL string, quoted."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quoted(identifier: str) -> str:
-    """Return an SQL identifier, quoted."""
-    return '"' + identifier.replace('"', '""') + '"'

@@ -20,7 +20,7 @@ from transforms.manifests import ManifestError, parse
 from transforms.measured import measurements
 from transforms.units import UnitError, format_instant_ms, ms_to_ns
 from warehouse.connection import Connection
-from warehouse.migrations import literal, quoted
+from warehouse.quoting import literal, quoted
 
 Broken = Iterator[tuple[str, str]]
 

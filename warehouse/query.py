@@ -34,6 +34,28 @@ class Board:
     unranked: dict[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class KnownListing:
+    """A kernel's latest listing in the warehouse, to tell whether anything changed since."""
+
+    complete: bool
+    body_digest: str
+    definition_digest: str | None
+    listed: int
+    clean: bool
+    entries_sync: int
+
+
+def known_listings(db: duckdb.DuckDBPyConnection, source: str) -> dict[str, KnownListing]:
+    """Return the latest listing of each kernel of a source."""
+    rows = db.execute(
+        "SELECT kernel, complete, body_digest, definition_digest, listed, clean, entries_sync FROM listings"
+        " WHERE source = ? QUALIFY row_number() OVER (PARTITION BY kernel ORDER BY sync_id DESC) = 1",
+        [source],
+    ).fetchall()
+    return {kernel: KnownListing(*rest) for kernel, *rest in rows}
+
+
 def synced_as(home: Path, sync_id: int) -> Ended | None:
     """Return how and when a sync ended that is in the published warehouse, None for one that is not there."""
     if not published_path(home).exists():
@@ -41,6 +63,15 @@ def synced_as(home: Path, sync_id: int) -> Ended | None:
     with reading(home) as db:
         row = first_row(db, "SELECT status, finished_at FROM syncs WHERE sync_id = ?", [sync_id])
     return (str(row[0]), row[1]) if row else None
+
+
+def listed_before(home: Path, source: str) -> dict[str, KnownListing]:
+    """Return the latest published listing of each kernel of a source; none when nothing is published, or readable."""
+    try:
+        with reading(home) as db:
+            return known_listings(db, source)
+    except (WarehouseError, duckdb.Error):
+        return {}
 
 
 def published_syncs(db: duckdb.DuckDBPyConnection) -> dict[int, Ended]:

@@ -12,7 +12,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from warehouse.connection import Connection, WarehouseError
-from warehouse.migrations import literal
+from warehouse.quoting import literal
 
 FORMAT = "kix-snapshot/1"
 PARTITION = "comparability_family"
