@@ -14,7 +14,7 @@ from flows.registry import Source
 from scrapers.archive import SyncRecord
 from scrapers.contract import Drift, Findings, Part, Reading, Reject, merge_drift
 from transforms.bundle import Bundle
-from warehouse.connection import Connection
+from warehouse.connection import Working
 from warehouse.load import Loaded, Loader, Turn
 from warehouse.query import KnownListing
 
@@ -50,7 +50,7 @@ async def load(
     mapper: Mapper,
     sync: SyncRecord,
     reading: Reading,
-    connection: Connection,
+    working: Working,
     *,
     finished_at: Callable[[], datetime],
     progress: Progress = silent,
@@ -60,7 +60,7 @@ async def load(
 
     Raises `WarehouseError` when a check fails, `ArchiveDamaged` when a body is gone; nothing is committed then.
     """
-    loader = Loader(connection, sync, turn)
+    loader = Loader(working, sync, turn)
     known = loader.known_listings()
     found = Findings()
     for part in reading.parts:
@@ -73,7 +73,7 @@ async def load(
         found.drift += findings.drift
         progress("loading", done, len(reading.parts))
         await asyncio.sleep(0)  # an interrupt is heard here
-    found.rejects += loader.listed_twice()
+    found.rejects += loader.end_staging()
     found.rejects += _missing(sync, reading, loader.last_whole_reading())
     rejects = [*reading.index.rejects, *found.rejects]
     drift = list(merge_drift([*reading.index.drift, *found.drift]))

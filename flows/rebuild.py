@@ -14,7 +14,7 @@ from flows.registry import SOURCES
 from flows.settings import Settings
 from scrapers.archive import Archive, SyncRecord
 from scrapers.errors import SyncFailed
-from warehouse.connection import Connection, WarehouseError, Working, bounded, in_words, published_path, reading
+from warehouse.connection import WarehouseError, Working, bounded, in_words, published_path, reading
 from warehouse.load import Turn
 from warehouse.proof import differences
 from warehouse.query import Ended, published_syncs
@@ -32,16 +32,14 @@ class Rebuilt:
     changed: list[str]
 
 
-async def load_all(
-    archive: Archive, connection: Connection, syncs: list[SyncRecord], *, progress: Progress = silent
-) -> None:
+async def load_all(archive: Archive, working: Working, syncs: list[SyncRecord], *, progress: Progress = silent) -> None:
     """Load syncs of the archive in order."""
     for place, sync in enumerate(syncs, 1):
         if sync.source not in SOURCES:
             raise SyncFailed(f"sync {sync.sync_id} is of the source {sync.source}, which this kix does not know")
         with Mapper(SOURCES[sync.source], archive) as mapper:
             await load(
-                mapper, sync, archive.reading(sync.sync_id), connection,
+                mapper, sync, archive.reading(sync.sync_id), working,
                 finished_at=_ended(sync), turn=Turn(first=place == 1, last=place == len(syncs)),
             )  # fmt: skip
         progress("syncs", place, len(syncs))
@@ -85,7 +83,7 @@ async def rebuild(settings: Settings, *, progress: Progress = silent) -> Rebuilt
             raise SyncFailed(f"the archive of {home} holds no sync that ended well: there is nothing to rebuild")
         working = Working(home, settings.memory_limit, fresh=True)
         try:
-            await load_all(archive, working.connection, syncs, progress=progress)
+            await load_all(archive, working, syncs, progress=progress)
             changed = _changed(settings, working.seal())
             return Rebuilt(len(syncs), str(working.publish()), changed)
         finally:

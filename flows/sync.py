@@ -218,7 +218,7 @@ class _SyncRun:
         working = Working(self._settings.home, self._settings.memory_limit)
         try:
             outcome = await load(
-                self._mapper, self._record, reading, working.connection,
+                self._mapper, self._record, reading, working,
                 finished_at=self._finish, progress=self._progress,
             )  # fmt: skip
             self._fill(outcome)

@@ -98,7 +98,7 @@ async def _made_anew(settings: Settings, archive: Archive, db: Connection, folde
     working = Working(folder, settings.memory_limit)
     try:
         syncs = [sync for sync in ended_well(archive, published) if sync.sync_id <= last]
-        await load_all(archive, working.connection, syncs)
+        await load_all(archive, working, syncs)
         return working.seal()
     except BaseException:
         working.discard()

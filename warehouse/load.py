@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-import duckdb
 import polars as pl
 
 from scrapers.archive import Archive, SyncRecord
@@ -18,9 +17,10 @@ from scrapers.contract import Drift, Reject
 from scrapers.errors import ArchiveDamaged
 from transforms.bundle import COLUMNS, Bundle
 from warehouse.checks import run_checks
-from warehouse.connection import WHOLE_READING, WarehouseError, first_row
+from warehouse.connection import WHOLE_READING, WarehouseError, Working, first_row
 from warehouse.migrations import add_family_schemas, migrate, sql_files
 from warehouse.query import KnownListing, known_listings
+from warehouse.quoting import literal
 from warehouse.records import derive_standings, load_words
 
 EVIDENCE = (
@@ -40,6 +40,7 @@ PUBLIC_NAMES = {
 """Tables that people know by the view over them."""
 
 STAGE_ROWS = 20_000
+"""Rows that are staged at once: few files, little memory."""
 
 
 @dataclass(slots=True)
@@ -63,22 +64,20 @@ class Turn:
 
 
 class Loader:
-    """One sync's load. Use as: construct, `add` rows, `finish`. The caller publishes or discards the copy."""
+    """One sync's load. Use as: construct, `add` rows, `end_staging`, `finish`. The caller publishes or discards."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, sync: SyncRecord, turn: Turn) -> None:
-        self._db = connection
+    def __init__(self, working: Working, sync: SyncRecord, turn: Turn) -> None:
+        self._db = working.connection
+        self._folder = working.fresh_staging()
         self._sync = sync
         self._turn = turn
         self._taken: dict[str, list[pl.DataFrame]] = {}
-        self._rows = 0
+        self._taken_rows = 0
+        self._staged: dict[str, int] = dict.fromkeys(COLUMNS, 0)
         self._db.execute("BEGIN")
         # What has been derived so far is not that of the rows before this load.
         self._stale = (turn.first and bool(migrate(self._db))) or not turn.first
         self._check_sync_is_new()
-        for table in COLUMNS:
-            self._db.register("incoming", _Frame(Bundle().frame(table)))
-            self._db.execute(f"CREATE OR REPLACE TEMP TABLE stage_{table} AS SELECT * FROM incoming")
-            self._db.unregister("incoming")
 
     def _check_sync_is_new(self) -> None:
         newest = first_row(self._db, "SELECT max(sync_id) FROM syncs WHERE source = ?", [self._sync.source])
@@ -105,24 +104,36 @@ class Loader:
         """Take rows by table; they are staged a good many at a time."""
         for table, frame in frames.items():
             self._taken.setdefault(table, []).append(frame)
-            self._rows += len(frame)
-        if self._rows >= STAGE_ROWS:
+            self._taken_rows += len(frame)
+        if self._taken_rows >= STAGE_ROWS:
             self._stage()
 
     def _stage(self) -> None:
+        """Put the rows taken so far into files, each with its place among those of its table."""
         for table, frames in self._taken.items():
-            self._db.register("incoming", _Frame(pl.concat(frames)))
-            self._db.execute(f"INSERT INTO stage_{table} SELECT * FROM incoming")
-            self._db.unregister("incoming")
+            frame = pl.concat(frames)
+            place = pl.int_range(pl.len(), dtype=pl.Int64) + self._staged[table]
+            frame.with_columns(place=place).write_parquet(
+                self._folder / f"{table}-{self._staged[table]:012}.parquet", compression="lz4", statistics=False
+            )
+            self._staged[table] += len(frame)
         self._taken.clear()
-        self._rows = 0
+        self._taken_rows = 0
 
-    def listed_twice(self) -> list[Reject]:
-        """Return the submissions that stand on two kernels' listings: the first one counts, the others are rejected."""
+    def end_staging(self) -> list[Reject]:
+        """Give the staged rows their names in SQL, all of them being there. Returns the submissions that stand on two
+        kernels' listings: the first one counts, the others are rejected."""
+        self._taken |= {table: [Bundle().frame(table)] for table in COLUMNS if table not in self._taken}
         self._stage()
+        for table in COLUMNS:
+            files = literal(str(self._folder / f"{table}-*.parquet"))
+            self._db.execute(f"CREATE OR REPLACE TEMP VIEW stage_{table} AS SELECT * FROM read_parquet({files})")
+        return self._listed_twice()
+
+    def _listed_twice(self) -> list[Reject]:
         rows = self._db.execute(
             "SELECT external_id, first_value(kernel) OVER same, kernel, payload FROM stage_submissions"
-            " WINDOW same AS (PARTITION BY external_id ORDER BY rowid) QUALIFY row_number() OVER same > 1"
+            " WINDOW same AS (PARTITION BY external_id ORDER BY place) QUALIFY row_number() OVER same > 1"
         ).fetchall()
         return [
             Reject(f"submission/{one}", payload, f"listed under {kernel} too; it counts under {first}")
@@ -138,7 +149,6 @@ class Loader:
         drift: Iterable[Drift],
     ) -> Loaded:
         """Turn what is staged into rows, check the whole, and commit. Raises `WarehouseError` when a check fails."""
-        self._stage()
         before = self._counts()
         self._set("sync_id", self._sync.sync_id)
         self._set("source", self._sync.source)

@@ -25,7 +25,7 @@ FROM stage_submissions s
 LEFT JOIN latest l USING (external_id)
 LEFT JOIN renamed r USING (external_id)
 LEFT JOIN opened o USING (external_id)
-QUALIFY row_number() OVER (PARTITION BY s.external_id ORDER BY s.rowid) = 1;
+QUALIFY row_number() OVER (PARTITION BY s.external_id ORDER BY s.place) = 1;
 
 INSERT INTO submission_versions
 SELECT getvariable('source'), s.external_id, t.version, s.kernel, s.username, s.status, s.is_correct,

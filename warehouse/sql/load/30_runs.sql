@@ -9,8 +9,14 @@ SEMI JOIN (SELECT run_digest FROM submission_runs WHERE first_seen_sync = getvar
 ANTI JOIN runs USING (run_digest)
 ORDER BY r.comparability_family, r.comparison_key, r.primary_value, r.run_digest;
 
+-- In that order, with what their manifests say of figures.
 CREATE OR REPLACE TEMP TABLE new_runs AS
-SELECT comparability_family, comparison_key, run_digest, implementation_digest, primary_value, manifest
+SELECT comparability_family, run_digest, implementation_digest,
+    from_json(manifest, '{"spec": {
+        "timing": {"latencyNs": "MAP(VARCHAR, JSON)"},
+        "measurements": [{"metric": "VARCHAR", "statistic": "VARCHAR", "unit": "VARCHAR", "value": "DOUBLE"}],
+        "sourceNative": {"metrics": "MAP(VARCHAR, DOUBLE)"}
+    }}').spec AS said
 FROM runs WHERE first_seen_sync = getvariable('sync_id');
 
 INSERT INTO implementations
@@ -20,34 +26,27 @@ FROM stage_implementations i
 SEMI JOIN new_runs USING (implementation_digest)
 ANTI JOIN implementations USING (implementation_digest);
 
--- What a run measured and what its source published of it stand in its manifest.
+-- What a run measured and what its source published of it stand in its manifest, the latter by name.
 INSERT INTO measurements
-WITH timed AS (
-    SELECT run_digest, unnest(map_entries(
-        from_json(manifest->'$.spec.timing.latencyNs', '"MAP(VARCHAR, JSON)"'))) AS figure
-    FROM new_runs WHERE json_exists(manifest, '$.spec.timing')
-), other AS (
-    SELECT run_digest, unnest(from_json(manifest->'$.spec.measurements',
-        '[{"metric": "VARCHAR", "statistic": "VARCHAR", "unit": "VARCHAR", "value": "DOUBLE"}]')) AS figure
-    FROM new_runs WHERE json_exists(manifest, '$.spec.measurements')
-), figures AS (
-    SELECT run_digest, 'latency' AS metric, figure.key AS statistic, 'ns' AS unit, figure.value::DOUBLE AS value
-    FROM timed WHERE json_type(figure.value) <> 'ARRAY'
-    UNION ALL SELECT run_digest, figure.metric, figure.statistic, figure.unit, figure.value FROM other
+WITH figures AS (
+    SELECT comparability_family, run_digest, unnest(list_sort(list_concat(
+        list_transform(
+            list_filter(map_entries(said.timing.latencyNs), lambda figure: json_type(figure.value) <> 'ARRAY'),
+            lambda figure: {
+                'metric': 'latency', 'statistic': figure.key, 'unit': 'ns', 'value': figure.value::DOUBLE
+            }
+        ),
+        said.measurements
+    ))) AS figure
+    FROM new_runs
 )
-SELECT n.comparability_family, f.run_digest, f.metric, f.statistic, f.unit, f.value
-FROM figures f JOIN new_runs n USING (run_digest)
-ORDER BY n.comparability_family, n.comparison_key, n.primary_value, f.run_digest, f.metric, f.statistic;
+SELECT comparability_family, run_digest, figure.metric, figure.statistic, figure.unit, figure.value FROM figures;
 
 INSERT INTO source_metrics
 WITH figures AS (
-    SELECT run_digest, unnest(map_entries(
-        from_json(manifest->'$.spec.sourceNative.metrics', '"MAP(VARCHAR, DOUBLE)"'))) AS figure
-    FROM new_runs WHERE json_exists(manifest, '$.spec.sourceNative.metrics')
+    SELECT comparability_family, run_digest, unnest(map_entries(said.sourceNative.metrics)) AS figure FROM new_runs
 )
-SELECT n.comparability_family, f.run_digest, f.figure.key, f.figure.value
-FROM figures f JOIN new_runs n USING (run_digest)
-ORDER BY n.comparability_family, n.comparison_key, n.primary_value, f.run_digest, f.figure.key;
+SELECT comparability_family, run_digest, figure.key, figure.value FROM figures;
 
 INSERT INTO reviews
 SELECT getvariable('source'), s.subject, s.reason, s.detail, getvariable('sync_id')

@@ -6,8 +6,8 @@ WITH latest AS (
     FROM published_run_versions SEMI JOIN stage_published_runs USING (page)
     GROUP BY page
 ), compared AS (
-    SELECT s.rowid AS place, s.page, s.state_digest, coalesce(l.version, 0) AS version,
-        coalesce(lag(s.state_digest) OVER (PARTITION BY s.page ORDER BY s.rowid), l.state_digest)
+    SELECT s.place, s.page, s.state_digest, coalesce(l.version, 0) AS version,
+        coalesce(lag(s.state_digest) OVER (PARTITION BY s.page ORDER BY s.place), l.state_digest)
             IS DISTINCT FROM s.state_digest AS is_new
     FROM stage_published_runs s LEFT JOIN latest l USING (page)
 )
@@ -16,8 +16,8 @@ SELECT place, page, state_digest, is_new,
 FROM compared;
 
 INSERT INTO published_run_versions BY NAME
-SELECT s.*, t.version, getvariable('sync_id') AS first_seen_sync
-FROM stage_published_runs s JOIN staged_pages t ON t.place = s.rowid
+SELECT s.* EXCLUDE (place), t.version, getvariable('sync_id') AS first_seen_sync
+FROM stage_published_runs s JOIN staged_pages t ON t.place = s.place
 WHERE t.is_new
 ORDER BY t.page, t.version;
 
