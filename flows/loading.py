@@ -7,19 +7,16 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from flows.mapping import Mapped, Mapper
+from flows.mapping import Mapper
 from flows.registry import Source
 from scrapers.archive import SyncRecord
 from scrapers.contract import Drift, Findings, Part, Reading, Reject, merge_drift
 from transforms.bundle import Bundle
-from warehouse.connection import Working
+from warehouse.connection import Connection
 from warehouse.load import Loaded, Loader, Turn
 from warehouse.query import KnownListing
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ALONE = Turn()
 
@@ -50,7 +47,7 @@ async def load(
     mapper: Mapper,
     sync: SyncRecord,
     reading: Reading,
-    working: Working,
+    connection: Connection,
     *,
     finished_at: Callable[[], datetime],
     progress: Progress = silent,
@@ -60,20 +57,19 @@ async def load(
 
     Raises `WarehouseError` when a check fails, `ArchiveDamaged` when a body is gone; nothing is committed then.
     """
-    loader = Loader(working, sync, turn)
+    loader = Loader(connection, sync, turn)
     known = loader.known_listings()
     found = Findings()
-    for part in reading.parts:
+    for number, part in enumerate(reading.parts):
         if not is_unchanged(mapper.source, part, known.get(part.key)):
-            mapper.ahead(part)
-    for done, part in enumerate(reading.parts, 1):
-        rows, findings = await _rows_of(mapper, part, known.get(part.key))
-        loader.add(rows)
+            mapper.ahead(number, part)
+    for number, part in enumerate(reading.parts):
+        findings = await _stage(mapper, number, part, known.get(part.key))
         found.rejects += findings.rejects
         found.drift += findings.drift
-        progress("loading", done, len(reading.parts))
+        progress("loading", number + 1, len(reading.parts))
         await asyncio.sleep(0)  # an interrupt is heard here
-    found.rejects += loader.end_staging()
+    found.rejects += loader.read_staged(await mapper.end())
     found.rejects += _missing(sync, reading, loader.last_whole_reading())
     rejects = [*reading.index.rejects, *found.rejects]
     drift = list(merge_drift([*reading.index.drift, *found.drift]))
@@ -92,25 +88,25 @@ def is_unchanged(source: Source, part: Part, before: KnownListing | None) -> boo
     )  # fmt: skip
 
 
-async def _rows_of(mapper: Mapper, part: Part, before: KnownListing | None) -> tuple[dict[str, pl.DataFrame], Findings]:
-    """Return a part's rows by table, its listing among them, and what did not fit."""
+async def _stage(mapper: Mapper, number: int, part: Part, before: KnownListing | None) -> Findings:
+    """Stage a part's rows, its listing among them. Returns what did not fit."""
     if before is not None and before.listed and not part.listed and part.complete and part.stated != 0:
         # Zero after non-zero is believed only where the index says zero too.
         reason = f"the listing is empty and held {before.listed} before: to be looked at, nothing is withdrawn"
         part = replace(part, complete=False, rejects=(*part.rejects, Reject(part.locator, part.key, reason)))
     if is_unchanged(mapper.source, part, before):
-        mapped, entries_sync = Mapped({}, [], []), before.entries_sync if before else None
+        mapped, entries_sync = Findings(), before.entries_sync if before else None
     else:
-        mapped, entries_sync = await mapper.mapped(part), None
+        mapped, entries_sync = await mapper.map(number, part), None
     found = Findings([*part.rejects, *mapped.rejects], [*part.drift, *mapped.drift])
-    if not mapper.source.boards:
-        return mapped.frames, found
-    listing = Bundle()
-    clean = not found.rejects and not found.drift
-    listing.add(
-        "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
-    )
-    return {**mapped.frames, **listing.frames()}, found
+    if mapper.source.boards:
+        listing = Bundle()
+        clean = not found.rejects and not found.drift
+        listing.add(
+            "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
+        )
+        mapper.staging.add(number, listing.frames())
+    return found
 
 
 def _missing(sync: SyncRecord, reading: Reading, before: frozenset[str]) -> list[Reject]:

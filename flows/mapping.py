@@ -1,156 +1,178 @@
-"""Parts mapped to rows: here, or ahead of their use in a process of its own where there is much to map (ADR 0012)."""
+"""Parts mapped to rows: here, or ahead of the load in a process of its own where there is much to map (ADR 0012)."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
-
-import zstandard
+from typing import cast
 
 from flows.registry import SOURCES, Source
 from scrapers.archive import Archive
-from scrapers.contract import Body, Drift, Part, Reject
+from scrapers.contract import Findings, Part
+from transforms.bundle import Bundle
+from warehouse.staging import Staging
 
-if TYPE_CHECKING:
-    import polars as pl
+STAGED = "warehouse.staged"
+"""The folder of rows on their way in, beside the warehouse that they go to."""
 
 WORTH_A_PROCESS = 3_000
 """Claims from which a second process pays: mapping them takes as long as starting it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Mapped:
-    """What a part came to: its rows by table, and what did not fit."""
-
-    frames: dict[str, pl.DataFrame]
-    rejects: list[Reject]
-    drift: list[Drift]
-
-
-def map_part(source: Source, part: Part, body: Body) -> Mapped:
-    """Parse and map a part from its bodies in the archive."""
-    bundle = source.transform(part, source.parse(part, body))
-    return Mapped(bundle.frames(), bundle.rejects, bundle.drift)
+HERE, AHEAD = "here", "ahead"
 
 
 class Mapper:
-    """Maps a source's parts from an archive. A context manager.
+    """Maps a source's parts from an archive to rows in a staging folder, which is there as long as this is entered.
 
-    A part of which is known that it will be asked for can be named `ahead`. Once these hold `WORTH_A_PROCESS` claims
-    they are mapped in a second process, while this one goes on reading or loading. It reads the archive alone, and ends
-    with this process, however that ends. Whatever goes wrong there is done again here, and told from here.
+    A part that is sure to be asked for can be named `ahead`. Once these hold `WORTH_A_PROCESS` claims they are mapped
+    in a second process, while this one goes on reading or loading. It reads the archive, writes to the staging folder,
+    and ends with this process, however that ends. Whatever goes wrong there is done again here, and told from here.
     """
 
-    def __init__(self, source: Source, archive: Archive) -> None:
+    def __init__(self, source: Source, archive: Archive, folder: Path) -> None:
         self.source = source
         self.archive = archive
-        self._waiting: dict[str, Part] = {}
+        self.staging = Staging(folder / STAGED, HERE)
+        self._waiting: dict[int, Part] = {}
         self._claims = 0
         self._helper: _Helper | None = None
-        self._begun: dict[str, Future[bytes | None]] = {}
+        self._begun: dict[int, Future[Findings | None]] = {}
+        self._mapped_ahead: dict[int, Part] = {}
 
     def __enter__(self) -> Mapper:
+        shutil.rmtree(self.staging.folder, ignore_errors=True)  # what a killed process left
+        self.staging.folder.mkdir()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._helper is not None:
             self._helper.close()
+        shutil.rmtree(self.staging.folder, ignore_errors=True)
 
-    def ahead(self, part: Part) -> None:
-        """Take note that this part will be asked for."""
-        if part.key in self._waiting or part.key in self._begun:
+    def ahead(self, number: int, part: Part) -> None:
+        """Take note that this part, of this number in the reading, will be asked for."""
+        if number in self._waiting or number in self._begun:
             return
-        self._waiting[part.key] = part
+        self._waiting[number] = part
         self._claims += part.listed
         if self._claims < WORTH_A_PROCESS or not _has_second_core():
             return
         if self._helper is None:
-            self._helper = _Helper(self.source.policy.slug, self.archive.path)
-        for key, one in self._waiting.items():
-            self._begun[key] = self._helper.begin(one)
+            self._helper = _Helper(self.source.policy.slug, self.archive.path, self.staging.folder)
+        for waiting, one in self._waiting.items():
+            self._begun[waiting] = self._helper.map(waiting, one)
         self._waiting.clear()
 
-    async def mapped(self, part: Part) -> Mapped:
-        """Return what a part comes to. Raises `ArchiveDamaged` when a body of it is gone."""
-        self._waiting.pop(part.key, None)
-        begun = self._begun.pop(part.key, None)
+    async def map(self, number: int, part: Part) -> Findings:
+        """Have the rows of a part staged. Returns what did not fit. Raises `ArchiveDamaged` when a body is gone."""
+        begun = self._begun.pop(number, None)
         # What has not been begun is done here: so both processes have work until the last part.
         if begun is not None and not begun.cancel():
-            packed = await asyncio.wrap_future(begun)
-            if packed is not None:
-                return _unpacked(packed)
-        return map_part(self.source, part, self.archive.body)
+            found = await asyncio.wrap_future(begun)
+            if found is not None:
+                self._mapped_ahead[number] = part
+                return found
+        return self._map_here(number, part)
+
+    def _map_here(self, number: int, part: Part) -> Findings:
+        bundle = _bundle(self.source, part, self.archive)
+        self.staging.add(number, bundle.frames())
+        return Findings(bundle.rejects, bundle.drift)
+
+    async def end(self) -> Path:
+        """Put all rows into files. Returns the staging folder."""
+        if self._mapped_ahead and self._helper and not await asyncio.wrap_future(self._helper.flush()):
+            for path in self.staging.folder.glob(f"*/{AHEAD}-*"):
+                path.unlink()
+            for number, part in self._mapped_ahead.items():
+                self._map_here(number, part)
+        self.staging.complete()
+        return self.staging.folder
+
+
+def _bundle(source: Source, part: Part, archive: Archive) -> Bundle:
+    return source.transform(part, source.parse(part, archive.body))
 
 
 class _Helper:
-    """The second process, and the thread that speaks with it: one part after another."""
+    """The second process, and the thread that speaks with it: one request after another."""
 
-    def __init__(self, slug: str, archive: Path) -> None:
+    def __init__(self, slug: str, archive: Path, folder: Path) -> None:
         program = f"import {__name__}; {__name__}.{serve.__name__}()"
         # Not in the folder that this one happens to be in, and not in its group: an interrupt is for this one to hear.
-        command = [sys.executable, "-P", "-c", program, slug, str(archive.absolute())]
+        command = [sys.executable, "-P", "-c", program, slug, str(archive.absolute()), str(folder.absolute())]
         self._process = subprocess.Popen(  # noqa: S603  our own program
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="mapping")
 
-    def begin(self, part: Part) -> Future[bytes | None]:
-        return self._thread.submit(self._ask, part)
+    def map(self, number: int, part: Part) -> Future[Findings | None]:
+        """Ask for a part's rows to be staged. None is the answer when that could not be done."""
+        return cast("Future[Findings | None]", self._thread.submit(self._ask, (number, part)))
 
-    def _ask(self, part: Part) -> bytes | None:
+    def flush(self) -> Future[bool | None]:
+        """Ask for all rows to be put into files. True is the answer when they are."""
+        return cast("Future[bool | None]", self._thread.submit(self._ask, None))
+
+    def _ask(self, request: tuple[int, Part] | None) -> object:
         requests, answers = self._process.stdin, self._process.stdout
         if requests is None or answers is None:
             return None
         try:
-            pickle.dump(part, requests)
+            pickle.dump(request, requests)
             requests.flush()
-            return cast("bytes | None", pickle.load(answers))  # noqa: S301  our own program's
+            return cast(object, pickle.load(answers))  # noqa: S301  our own program's
         except (OSError, EOFError, ValueError, pickle.UnpicklingError):
             return None  # it is gone
 
     def close(self) -> None:
+        """End the process, whatever it is doing."""
         self._process.kill()
         self._thread.shutdown(wait=True, cancel_futures=True)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                pipe.close()
+                with contextlib.suppress(OSError):
+                    pipe.close()
         self._process.wait()
 
 
 def serve() -> None:
     """Map the parts that come on standard input until it closes: what the second process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    slug, archive = sys.argv[1:]
+    slug, archive, folder = sys.argv[1:]
+    staging = Staging(Path(folder), AHEAD)
     # Nothing but answers goes to standard output.
     answers, sys.stdout = sys.stdout.buffer, sys.stderr
     with Archive(Path(archive), read_only=True) as bodies:
         while True:
             try:
-                part = pickle.load(sys.stdin.buffer)  # noqa: S301  our own program's
+                request: tuple[int, Part] | None = pickle.load(sys.stdin.buffer)  # noqa: S301  our own program's
             except EOFError:
                 return
-            try:
-                answer = _packed(map_part(SOURCES[slug], part, bodies.body))
-            except Exception:  # noqa: BLE001  it is met again where it can be told
-                answer = None
-            pickle.dump(answer, answers)
+            pickle.dump(_answer(SOURCES[slug], request, bodies, staging), answers)
             answers.flush()
 
 
-def _packed(mapped: Mapped) -> bytes:
-    return zstandard.ZstdCompressor(level=1).compress(pickle.dumps(mapped, protocol=5))
-
-
-def _unpacked(packed: bytes) -> Mapped:
-    return cast(Mapped, pickle.loads(zstandard.ZstdDecompressor().decompress(packed)))  # noqa: S301  our own program's
+def _answer(source: Source, request: tuple[int, Part] | None, archive: Archive, staging: Staging) -> object:
+    if request is None:
+        staging.flush()
+        return True
+    number, part = request
+    try:
+        bundle = _bundle(source, part, archive)
+    except Exception:  # noqa: BLE001  it is met again where it can be told
+        return None
+    # When this goes wrong, rows of other parts are lost too: the process ends, and all is done again.
+    staging.add(number, bundle.frames())
+    return Findings(bundle.rejects, bundle.drift)
 
 
 def _has_second_core() -> bool:

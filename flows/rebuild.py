@@ -37,9 +37,9 @@ async def load_all(archive: Archive, working: Working, syncs: list[SyncRecord], 
     for place, sync in enumerate(syncs, 1):
         if sync.source not in SOURCES:
             raise SyncFailed(f"sync {sync.sync_id} is of the source {sync.source}, which this kix does not know")
-        with Mapper(SOURCES[sync.source], archive) as mapper:
+        with Mapper(SOURCES[sync.source], archive, working.home) as mapper:
             await load(
-                mapper, sync, archive.reading(sync.sync_id), working,
+                mapper, sync, archive.reading(sync.sync_id), working.connection,
                 finished_at=_ended(sync), turn=Turn(first=place == 1, last=place == len(syncs)),
             )  # fmt: skip
         progress("syncs", place, len(syncs))

@@ -34,8 +34,9 @@ from warehouse.connection import WarehouseError, Working, in_words, published_pa
 from warehouse.load import Loaded
 from warehouse.query import KnownListing, listed_before, synced_as
 
-BATCH = 50
-"""Kernels a step fetches: large enough that a step's own cost does not count, small enough to be retried."""
+BATCH = 25
+"""Kernels a step fetches: large enough that a step's own cost does not count, small enough to be retried, and to be
+mapped while the next ones are fetched."""
 
 Result = TypeVar("Result")
 
@@ -85,7 +86,7 @@ async def sync(
     with (
         holding(settings.home, f"kix sync {source.policy.slug}", settings.lock_timeout_s),
         Archive(settings.home / "archive.sqlite") as archive,
-        Mapper(source, archive) as mapper,
+        Mapper(source, archive, settings.home) as mapper,
     ):
         run = _SyncRun(mapper, request, settings, progress, now)
         try:
@@ -154,8 +155,14 @@ class _SyncRun:
                 batch = entries[start : start + BATCH]
                 parts = "kernels" if self._source.boards else "pages"
                 name = f"fetch {parts} {start + 1} to {start + len(batch)} of {len(entries)}"
-                self._parts += await step(name, lambda batch=batch: self._fetch(fetch, batch), retries=1)  # type: ignore[misc]
+                self._take(await step(name, lambda batch=batch: self._fetch(fetch, batch), retries=1))  # type: ignore[misc]
         await step("load", self._load_and_publish)
+
+    def _take(self, parts: list[Part]) -> None:
+        for number, part in enumerate(parts, len(self._parts)):
+            if not is_unchanged(self._source, part, self._known.get(part.key)):
+                self._mapper.ahead(number, part)
+        self._parts += parts
 
     @asynccontextmanager
     async def _fetching(self) -> AsyncIterator[Fetch]:
@@ -191,8 +198,6 @@ class _SyncRun:
         async def one(entry: Entry) -> Part:
             nonlocal done
             part = await self._source.read_part(fetch, self._base_url, entry)
-            if not is_unchanged(self._source, part, self._known.get(part.key)):
-                self._mapper.ahead(part)
             done += 1
             self._progress("fetching", done, total)
             return part
@@ -218,7 +223,7 @@ class _SyncRun:
         working = Working(self._settings.home, self._settings.memory_limit)
         try:
             outcome = await load(
-                self._mapper, self._record, reading, working,
+                self._mapper, self._record, reading, working.connection,
                 finished_at=self._finish, progress=self._progress,
             )  # fmt: skip
             self._fill(outcome)

@@ -98,7 +98,6 @@ class Working:
         self.home = home
         self.path = home / WORKING
         self._spill = home / (WORKING + ".tmp")
-        self._staging = home / (WORKING + ".staged")
         self._sealed = False
         self.discard()
         try:
@@ -123,18 +122,11 @@ class Working:
         self.connection.execute("USE warehouse")
         self.connection.execute("SET TimeZone = 'UTC'")
 
-    def fresh_staging(self) -> Path:
-        """Return an empty folder for rows on their way into the copy; it goes when the copy goes."""
-        shutil.rmtree(self._staging, ignore_errors=True)
-        self._staging.mkdir()
-        return self._staging
-
     def seal(self) -> Path:
         """Write everything into the file and close it. Returns its path: it can be read now, and published still."""
         if not self._sealed:
             self.connection.execute("CHECKPOINT")
             self.connection.close()
-            shutil.rmtree(self._staging, ignore_errors=True)
             self._sealed = True
         return self.path
 
@@ -154,8 +146,7 @@ class Working:
             self.connection.close()
         for path in (self.path, self.path.with_name(WORKING + ".wal")):
             path.unlink(missing_ok=True)
-        for folder in (self._spill, self._staging):
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(self._spill, ignore_errors=True)
 
 
 @contextmanager

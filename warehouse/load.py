@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,9 +16,9 @@ import polars as pl
 from scrapers.archive import Archive, SyncRecord
 from scrapers.contract import Drift, Reject
 from scrapers.errors import ArchiveDamaged
-from transforms.bundle import COLUMNS, Bundle
+from transforms.bundle import COLUMNS
 from warehouse.checks import run_checks
-from warehouse.connection import WHOLE_READING, WarehouseError, Working, first_row
+from warehouse.connection import WHOLE_READING, Connection, WarehouseError, first_row
 from warehouse.migrations import add_family_schemas, migrate, sql_files
 from warehouse.query import KnownListing, known_listings
 from warehouse.quoting import literal
@@ -38,9 +39,6 @@ PUBLIC_NAMES = {
     "published_run_versions": "published_runs",
 }
 """Tables that people know by the view over them."""
-
-STAGE_ROWS = 20_000
-"""Rows that are staged at once: few files, little memory."""
 
 
 @dataclass(slots=True)
@@ -64,16 +62,12 @@ class Turn:
 
 
 class Loader:
-    """One sync's load. Use as: construct, `add` rows, `end_staging`, `finish`. The caller publishes or discards."""
+    """One sync's load. Use as: construct, `read_staged`, `finish`. The caller publishes or discards the copy."""
 
-    def __init__(self, working: Working, sync: SyncRecord, turn: Turn) -> None:
-        self._db = working.connection
-        self._folder = working.fresh_staging()
+    def __init__(self, connection: Connection, sync: SyncRecord, turn: Turn) -> None:
+        self._db = connection
         self._sync = sync
         self._turn = turn
-        self._taken: dict[str, list[pl.DataFrame]] = {}
-        self._taken_rows = 0
-        self._staged: dict[str, int] = dict.fromkeys(COLUMNS, 0)
         self._db.execute("BEGIN")
         # What has been derived so far is not that of the rows before this load.
         self._stale = (turn.first and bool(migrate(self._db))) or not turn.first
@@ -100,40 +94,21 @@ class Loader:
         ).fetchall()
         return frozenset(kernel for (kernel,) in rows)
 
-    def add(self, frames: dict[str, pl.DataFrame]) -> None:
-        """Take rows by table; they are staged a good many at a time."""
-        for table, frame in frames.items():
-            self._taken.setdefault(table, []).append(frame)
-            self._taken_rows += len(frame)
-        if self._taken_rows >= STAGE_ROWS:
-            self._stage()
-
-    def _stage(self) -> None:
-        """Put the rows taken so far into files, each with its place among those of its table."""
-        for table, frames in self._taken.items():
-            frame = pl.concat(frames)
-            place = pl.int_range(pl.len(), dtype=pl.Int64) + self._staged[table]
-            frame.with_columns(place=place).write_parquet(
-                self._folder / f"{table}-{self._staged[table]:012}.parquet", compression="lz4", statistics=False
-            )
-            self._staged[table] += len(frame)
-        self._taken.clear()
-        self._taken_rows = 0
-
-    def end_staging(self) -> list[Reject]:
-        """Give the staged rows their names in SQL, all of them being there. Returns the submissions that stand on two
-        kernels' listings: the first one counts, the others are rejected."""
-        self._taken |= {table: [Bundle().frame(table)] for table in COLUMNS if table not in self._taken}
-        self._stage()
+    def read_staged(self, folder: Path) -> list[Reject]:
+        """Give the rows of a staging folder their names in SQL. Returns the submissions that stand on two kernels'
+        listings: the first one counts, the others are rejected."""
         for table in COLUMNS:
-            files = literal(str(self._folder / f"{table}-*.parquet"))
+            files = literal(str(folder / table / "*.parquet"))
             self._db.execute(f"CREATE OR REPLACE TEMP VIEW stage_{table} AS SELECT * FROM read_parquet({files})")
         return self._listed_twice()
 
     def _listed_twice(self) -> list[Reject]:
         rows = self._db.execute(
-            "SELECT external_id, first_value(kernel) OVER same, kernel, payload FROM stage_submissions"
-            " WINDOW same AS (PARTITION BY external_id ORDER BY place) QUALIFY row_number() OVER same > 1"
+            "WITH twice AS (SELECT external_id FROM stage_submissions GROUP BY external_id HAVING count(*) > 1)"
+            " SELECT external_id, first_value(kernel) OVER same, kernel, payload"
+            " FROM stage_submissions SEMI JOIN twice USING (external_id)"
+            " WINDOW same AS (PARTITION BY external_id ORDER BY place)"
+            " QUALIFY row_number() OVER same > 1 ORDER BY place"
         ).fetchall()
         return [
             Reject(f"submission/{one}", payload, f"listed under {kernel} too; it counts under {first}")
