@@ -1,0 +1,121 @@
+"""A series gives what making each manifest whole gives: the same bytes, the same digest, the same refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from manifest_samples import FULL, METADATA, changed, places
+
+from transforms.manifests import ManifestError, Series, make
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.from_regex(r"sha256:[0-9a-f]{64}"),
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.text(max_size=5), values, max_size=3),
+    max_leaves=5,
+)
+
+
+def whole(kind: str, document: dict[str, Any]) -> tuple[str, str] | str:
+    try:
+        made = make(kind, document["metadata"], document["spec"])
+    except ManifestError as error:
+        return str(error)
+    return made.digest, made.text
+
+
+def filled(series: Series, values: dict[str, object]) -> tuple[str, str] | str:
+    try:
+        return series.fill(values)
+    except ManifestError as error:
+        return str(error)
+
+
+def parted(kind: str) -> Iterator[tuple[dict[str, Any], tuple[str, ...], object]]:
+    """The full manifest of a kind, and each place in it that can be one of a series."""
+    document = {"metadata": METADATA, "spec": FULL[kind]}
+    for place, value in places(document):
+        if len(place) < 2 or not all(isinstance(step, str) for step in place):
+            continue
+        try:
+            Series(kind, METADATA, FULL[kind], {".".join(map(str, place)): value})
+        except TypeError:
+            continue  # inside a map, or a part with a rule of its own
+        yield document, tuple(map(str, place)), value
+
+
+PARTED = [
+    pytest.param(kind, document, place, value, id=f"{kind}-{'.'.join(place)}")
+    for kind in FULL
+    for document, place, value in parted(kind)
+]
+
+
+def test_there_are_places_in_every_kind() -> None:
+    assert {parameters.values[0] for parameters in PARTED} == set(FULL)
+    assert len(PARTED) > 100
+
+
+@pytest.mark.parametrize(("kind", "document", "place", "value"), PARTED)
+def test_any_value_at_any_place_comes_to_the_same(
+    kind: str, document: dict[str, Any], place: tuple[str, ...], value: object
+) -> None:
+    name = ".".join(place)
+    series = Series(kind, METADATA, FULL[kind], {name: value})
+    others = [other for _, other in places(FULL[kind])]
+    junk = [None, "", "x", 0, -1, 1.5, 2.0, True, [], {}, "ünï 𝄞 \u2028 \x00 \ud800", float("nan"), 2**60, 1e300, 1e-7]
+    for other in [value, *others, *junk]:
+        assert filled(series, {name: other}) == whole(kind, changed(document, place, other)), repr(other)[:80]
+
+
+RUN = {"metadata": METADATA, "spec": FULL["BenchmarkRun"]}
+RUN_PLACES = (
+    ("metadata", "name"), ("metadata", "title"), ("metadata", "labels"), ("spec", "implementationDigest"),
+    ("spec", "timing", "latencyNs"), ("spec", "sourceNative", "externalId"), ("spec", "sourceNative", "metrics"),
+    ("spec", "observedAt"),
+)  # fmt: skip
+
+
+def at(place: tuple[str, ...]) -> object:
+    value: Any = RUN
+    for step in place:
+        value = value[step]
+    return value
+
+
+@given(st.dictionaries(st.sampled_from(RUN_PLACES), JSON, max_size=3))
+def test_several_places_at_once_come_to_the_same(others: dict[tuple[str, ...], object]) -> None:
+    values = {".".join(place): at(place) for place in RUN_PLACES}
+    series = Series("BenchmarkRun", METADATA, FULL["BenchmarkRun"], values)
+    document = RUN
+    for place, value in others.items():
+        document = changed(document, place, value)
+    wanted, got = whole("BenchmarkRun", document), filled(series, values | {".".join(k): v for k, v in others.items()})
+    # Which of several problems is told first is not promised.
+    assert type(got) is type(wanted)
+    if isinstance(wanted, tuple) or len(others) < 2:
+        assert got == wanted
+
+
+def test_what_is_shared_is_validated_too() -> None:
+    with pytest.raises(ManifestError, match="status"):
+        Series("BenchmarkRun", METADATA, {**FULL["BenchmarkRun"], "status": "great"}, {"metadata.name": "x"})
+
+
+def test_a_place_inside_a_part_with_a_rule_of_its_own_is_refused() -> None:
+    with pytest.raises(TypeError, match="latencyNs"):
+        Series("BenchmarkRun", METADATA, FULL["BenchmarkRun"], {"spec.timing.latencyNs.mean": 5})
+
+
+def test_a_value_that_is_missing_is_told() -> None:
+    series = Series(
+        "BenchmarkRun",
+        METADATA,
+        FULL["BenchmarkRun"],
+        {"metadata.name": "x", "spec.observedAt": at(("spec", "observedAt"))},
+    )
+    with pytest.raises(ManifestError, match=r"spec\.observedAt: this field is missing"):
+        series.fill({"metadata.name": "y"})
