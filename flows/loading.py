@@ -105,7 +105,7 @@ async def _stage(mapper: Mapper, number: int, part: Part, before: KnownListing |
         listing.add(
             "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
         )
-        mapper.staging.add(number, listing.frames())
+        mapper.staging.add(number, listing)
     return found
 
 

@@ -84,7 +84,7 @@ class Mapper:
 
     def _map_here(self, number: int, part: Part) -> Findings:
         bundle = _bundle(self.source, part, self.archive)
-        self.staging.add(number, bundle.frames())
+        self.staging.add(number, bundle)
         return Findings(bundle.rejects, bundle.drift)
 
     async def end(self) -> Path:
@@ -171,7 +171,7 @@ def _answer(source: Source, request: tuple[int, Part] | None, archive: Archive, 
     except Exception:  # noqa: BLE001  it is met again where it can be told
         return None
     # When this goes wrong, rows of other parts are lost too: the process ends, and all is done again.
-    staging.add(number, bundle.frames())
+    staging.add(number, bundle)
     return Findings(bundle.rejects, bundle.drift)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-import transforms.kernelindex
-import transforms.sol_execbench
 from scrapers import kernelindex, sol_execbench
 from scrapers.contract import Body, Part, ReadIndex, ReadPart, SourcePolicy
 from transforms.bundle import Bundle
@@ -15,7 +13,8 @@ from transforms.bundle import Bundle
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """How a source is read and mapped.
+    """How a source is read and mapped: `parser` and `mapping` are modules with a function `parse` and `transform`,
+    imported when there is something to map.
 
     `boards`: its parts are kernels' boards, which are listed, and skipped while they are unchanged. The parts of the
     others are single pages, which can be named (`--page`).
@@ -27,23 +26,33 @@ class Source:
     policy: SourcePolicy
     read_index: ReadIndex
     read_part: ReadPart
-    parse: Callable[[Part, Body], Any]
-    transform: Callable[[Part, Any], Bundle]
+    parser: str
+    mapping: str
     schedule: str
     stale_after_h: float
     boards: bool = True
+
+    def parse(self, part: Part, body: Body) -> Any:
+        """Read a part's bodies into items."""
+        return import_module(self.parser).parse(part, body)
+
+    def transform(self, part: Part, items: Any) -> Bundle:
+        """Map a part's items to rows."""
+        bundle: Bundle = import_module(self.mapping).transform(part, items)
+        return bundle
 
 
 SOURCES: dict[str, Source] = {
     source.policy.slug: source
     for source in (
         Source(
-            sol_execbench.POLICY, sol_execbench.read_index, sol_execbench.read_part, sol_execbench.parse,
-            transforms.sol_execbench.transform, schedule="17 3 * * *", stale_after_h=36,
+            sol_execbench.POLICY, sol_execbench.read_index, sol_execbench.read_part,
+            "scrapers.sol_execbench.parse", "transforms.sol_execbench", schedule="17 3 * * *", stale_after_h=36,
         ),
         Source(
-            kernelindex.POLICY, kernelindex.read_index, kernelindex.read_part, kernelindex.parse,
-            transforms.kernelindex.transform, schedule="43 4 * * 0", stale_after_h=8 * 24, boards=False,
+            kernelindex.POLICY, kernelindex.read_index, kernelindex.read_part,
+            "scrapers.kernelindex.parse", "transforms.kernelindex", schedule="43 4 * * 0", stale_after_h=8 * 24,
+            boards=False,
         ),
     )
 }  # fmt: skip

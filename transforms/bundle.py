@@ -90,10 +90,6 @@ class Bundle:
         """Append a row, its values in the order of `COLUMNS[table]`."""
         self.rows[table].append(values)
 
-    def frames(self) -> dict[str, pl.DataFrame]:
-        """Return the tables that have rows, each as a frame."""
-        return {table: self.frame(table) for table, rows in self.rows.items() if rows}
-
     def frame(self, table: str) -> pl.DataFrame:
         """Return a table's rows as a frame with the declared types, also when there are none."""
         import polars as pl

@@ -11,7 +11,7 @@ import polars as pl
 
 from transforms.bundle import COLUMNS, Bundle
 
-STAGED_ROWS = 20_000
+STAGED_ROWS = 10_000
 """Rows that go into files at once: few files, little memory."""
 
 PLACES = 2**32
@@ -24,35 +24,36 @@ class Staging:
     def __init__(self, folder: Path, name: str) -> None:
         self.folder = folder
         self._name = name
-        self._taken: dict[str, list[pl.DataFrame]] = {}
-        self._rows = 0
         self._files = 0
+        self._taken = Bundle()
+        self._places: dict[str, list[int]] = {}
 
-    def add(self, part: int, frames: dict[str, pl.DataFrame]) -> None:
-        """Take the rows of the part with this number by table; they go into files a good many at a time."""
-        for table, frame in frames.items():
-            place = pl.int_range(pl.len(), dtype=pl.Int64) + part * PLACES
-            self._taken.setdefault(table, []).append(frame.with_columns(place=place))
-            self._rows += len(frame)
-        if self._rows >= STAGED_ROWS:
+    def add(self, part: int, bundle: Bundle) -> None:
+        """Take the rows of the part with this number; they go into files a good many at a time."""
+        for table, rows in bundle.rows.items():
+            if rows:
+                self._taken.rows[table] += rows
+                self._places.setdefault(table, []).extend(range(part * PLACES, part * PLACES + len(rows)))
+        if sum(map(len, self._places.values())) >= STAGED_ROWS:
             self.flush()
 
     def flush(self) -> None:
         """Put into files what has been taken so far."""
-        for table, frames in self._taken.items():
-            target = self.folder / table
-            target.mkdir(exist_ok=True)
-            pl.concat(frames).write_parquet(
-                target / f"{self._name}-{self._files}.parquet", compression="lz4", statistics=False
-            )
+        for table, places in self._places.items():
+            self._write(table, self._taken.frame(table), places)
+        self._taken, self._places = Bundle(), {}
+
+    def _write(self, table: str, frame: pl.DataFrame, places: list[int]) -> None:
+        target = self.folder / table
+        target.mkdir(exist_ok=True)
+        path = target / f"{self._name}-{self._files}.parquet"
+        place = pl.Series("place", places, dtype=pl.Int64)
+        frame.with_columns(place).write_parquet(path, compression="lz4", statistics=False)
         self._files += 1
-        self._taken.clear()
-        self._rows = 0
 
     def complete(self) -> None:
         """Put into files what has been taken, and see to it that every table has one, if without rows."""
-        empty = Bundle()
-        for table in COLUMNS:
-            if table not in self._taken and not (self.folder / table).exists():
-                self.add(0, {table: empty.frame(table)})
         self.flush()
+        for table in COLUMNS:
+            if not (self.folder / table).exists():
+                self._write(table, self._taken.frame(table), [])

@@ -3,7 +3,6 @@
 from scrapers.contract import SourcePolicy
 from scrapers.kernelindex.client import read_index, read_part
 from scrapers.kernelindex.items import Items, Page
-from scrapers.kernelindex.parse import parse
 
 POLICY = SourcePolicy(
     slug="kernelindex",
@@ -17,4 +16,4 @@ POLICY = SourcePolicy(
     closed_paths=("/api",),
 )
 
-__all__ = ["POLICY", "Items", "Page", "parse", "read_index", "read_part"]
+__all__ = ["POLICY", "Items", "Page", "read_index", "read_part"]

@@ -10,7 +10,6 @@ from scrapers import saved
 from scrapers.contract import Capture, Entry, Fetch, Index, Part, Reject, Scope
 from scrapers.errors import GiveUp, SyncFailed
 from scrapers.kernelindex.markup import BrokenMarkup, check_whole, text_of
-from scrapers.kernelindex.parse import run_ids
 
 RUN_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z:._-]{0,99}")
 """How the index names a run in an address: its id, or its digest."""
@@ -134,6 +133,8 @@ def sitemap_addresses(body: bytes) -> list[str]:
 
 async def _linked(fetch: Fetch, url: str, rejects: list[Reject]) -> list[str]:
     try:
+        from scrapers.kernelindex.parse import run_ids
+
         return [one for one in run_ids((await fetch(url)).body) if RUN_ID.fullmatch(one)]
     except GiveUp as error:
         rejects.append(Reject(error.locator, "", error.reason))

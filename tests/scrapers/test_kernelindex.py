@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from run_page import manifest_text, run_id, run_page
 
 from scrapers.contract import Part
-from scrapers.kernelindex import Items, Page, parse
+from scrapers.kernelindex import Items, Page
 from scrapers.kernelindex.client import sitemap_addresses
 from scrapers.kernelindex.markup import BrokenMarkup, check_whole
-from scrapers.kernelindex.parse import run_ids
+from scrapers.kernelindex.parse import parse, run_ids
 
 SUBMISSIONS = ("3483", "27772")
 SECTIONS = ("correctness", "workload", "measurements", "protocol", "environment", "artifacts", "replications")

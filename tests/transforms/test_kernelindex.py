@@ -14,7 +14,7 @@ import pytest
 from run_page import manifest_text, run_id, run_page
 
 from scrapers.contract import Part
-from scrapers.kernelindex import parse
+from scrapers.kernelindex.parse import parse
 from transforms.bundle import COLUMNS, Bundle
 from transforms.facts import source_metrics_line
 from transforms.identity import canonical_json

@@ -36,6 +36,18 @@ class MappedKernel:
     floor_ms: Decimal | None
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What the cases of a kernel share, in the names of manifests.
+
+    Input tensors (name, element type, shape in sizes and axes), sizes of constant axes, expressions of derived ones.
+    """
+
+    tensors: list[tuple[str, str, list[int | str]]]
+    constants: dict[str, int]
+    derived: dict[str, str]
+
+
 def map_kernel(kernel: Kernel, url: str, bundle: Bundle, *, with_suite: bool) -> MappedKernel | None:
     """Add a kernel's manifests to the bundle. None, and a reject, when its definition cannot be expressed."""
     try:
@@ -49,7 +61,8 @@ def map_kernel(kernel: Kernel, url: str, bundle: Bundle, *, with_suite: bool) ->
         "operations", operation.digest, kebab(kernel.name), kernel.name, family, _tags(kernel),
         operation.text,
     )  # fmt: skip
-    cases = [_add_case(kernel, entry, operation.digest, url, bundle) for entry in kernel.workloads]
+    signature = _signature(kernel)
+    cases = [_add_case(kernel, signature, entry, operation.digest, url, bundle) for entry in kernel.workloads]
     if suite is not None:
         external_id = f"{kernel.name}/suite"
         bundle.add(
@@ -158,10 +171,12 @@ def _suite(kernel: Kernel, operation_digest: str) -> Made:
     return make("WorkloadSuite", metadata, spec)
 
 
-def _add_case(kernel: Kernel, entry: Workload, operation_digest: str, url: str, bundle: Bundle) -> str | None:
+def _add_case(
+    kernel: Kernel, signature: Signature, entry: Workload, operation_digest: str, url: str, bundle: Bundle
+) -> str | None:
     key = entry_id(entry)
     try:
-        case = _case(kernel, entry, key, operation_digest)
+        case = _case(kernel, signature, entry, key, operation_digest)
     except (axes.AxisError, units.UnitError, ManifestError) as error:
         bundle.rejects.append(Reject(f"{url}#workloads/{key}", json.dumps(entry.axes), str(error)))
         return None
@@ -169,15 +184,14 @@ def _add_case(kernel: Kernel, entry: Workload, operation_digest: str, url: str, 
     return case.digest
 
 
-def _case(kernel: Kernel, entry: Workload, key: str, operation_digest: str) -> Made:
-    bindings, failures = _bindings(kernel, entry)
+def _case(kernel: Kernel, signature: Signature, entry: Workload, key: str, operation_digest: str) -> Made:
+    bindings, failures = _bindings(signature, entry)
     listed = ", ".join(f"{name}={value}" for name, value in entry.axes.items())
     metadata = {"name": f"{kebab(kernel.name)}-{key[:8].lower()}", "title": cut(f"{kernel.name} · {listed}", 200)}
-    tensors: dict[str, Any] = {}
-    for name, one in kernel.inputs.items():
-        if one.shape:
-            shape = [_bound(_dimension(size), bindings, failures) for size in one.shape]
-            tensors[_argument_name(name)] = {"shape": shape, "dtype": dtype(one.dtype)}
+    bound = {
+        name: {"shape": [_bound(size, bindings, failures) for size in shape], "dtype": dtype}
+        for name, dtype, shape in signature.tensors
+    }
     correctness: dict[str, Any] = {"comparator": COMPARATOR}
     if bytes(entry.tolerance) not in (b"", b"null"):
         tolerance = _tolerance(entry)
@@ -186,7 +200,7 @@ def _case(kernel: Kernel, entry: Workload, key: str, operation_digest: str) -> M
     spec = {
         "operationSpecDigest": operation_digest,
         "axes": _lowered(entry),
-        "tensors": tensors,
+        "tensors": bound,
         "correctness": correctness,
     }
     return make("WorkloadCase", metadata, spec)
@@ -199,21 +213,31 @@ def _tolerance(entry: Workload) -> Tolerance:
         raise ManifestError(f"tolerance {bytes(entry.tolerance)[:60]!r}: {error}") from error
 
 
-def _bindings(kernel: Kernel, entry: Workload) -> tuple[dict[str, int], dict[str, axes.AxisError]]:
+def _signature(kernel: Kernel) -> Signature:
+    return Signature(
+        tensors=[
+            (_argument_name(name), dtype(one.dtype), [_dimension(size) for size in one.shape])
+            for name, one in kernel.inputs.items()
+            if one.shape
+        ],
+        constants={
+            name.lower(): axis.value
+            for name, axis in kernel.axes.items()
+            if axis.type == "const" and axis.value is not None
+        },
+        derived={
+            name.lower(): axis.expression.lower()
+            for name, axis in kernel.axes.items()
+            if axis.type == "expr" and axis.expression
+        },
+    )
+
+
+def _bindings(signature: Signature, entry: Workload) -> tuple[dict[str, int], dict[str, axes.AxisError]]:
     """Return what the axes are bound to, and why derived ones are not: that matters only where one is needed."""
-    bindings = _lowered(entry)
+    bindings = _lowered(entry) | signature.constants
     failures: dict[str, axes.AxisError] = {}
-    bindings |= {
-        name.lower(): axis.value
-        for name, axis in kernel.axes.items()
-        if axis.type == "const" and axis.value is not None
-    }
-    derived = {
-        name.lower(): axis.expression.lower()
-        for name, axis in kernel.axes.items()
-        if axis.type == "expr" and axis.expression
-    }
-    waiting = {name: text for name, text in derived.items() if name not in bindings}
+    waiting = {name: text for name, text in signature.derived.items() if name not in bindings}
     # A derived axis may refer to one that is defined further down: go round until nothing more can be bound.
     progress = True
     while progress:
