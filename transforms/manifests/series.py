@@ -29,7 +29,8 @@ class Series:
         self._kind = kind
         self._start = beginning(kind)
         # Marks that no manifest holds show where the canonical text is to be cut.
-        marks = {place: secrets.token_hex(16) for place in values}
+        secret = secrets.token_hex(16)
+        marks = {place: f"{secret}-{number}-" for number, place in enumerate(values)}
         marked = _filled({"metadata": made.metadata, "spec": made.spec}, marks)
         self._metadata, in_metadata = _cut(b'"metadata":', marked["metadata"], marks, b",")
         self._spec, in_spec = _cut(b'"spec":', marked["spec"], marks, b"}")
