@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +15,15 @@ if TYPE_CHECKING:
     from flows.settings import Settings
     from warehouse.connection import Connection
 
+_SYSTEM_LINKS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+
 
 def fail(message: str, code: int = 1) -> NoReturn:
-    """Say what went wrong on standard error and leave with `code`."""
-    click.echo(f"kix: {message}", err=True)
+    """Say what went wrong on standard error, with nothing in it that a terminal would obey, and leave with `code`."""
+    from transforms.names import printable
+
+    for line in message.splitlines() or [message]:
+        click.echo(f"kix: {printable(line)}", err=True)
     raise SystemExit(code)
 
 
@@ -36,7 +42,6 @@ def settings_for(home: Path | None) -> Settings:
 @contextmanager
 def asking(settings: Settings) -> Iterator[Connection]:
     """Open the published warehouse; what it cannot answer ends the command in words."""
-    from transforms.names import printable
     from warehouse.connection import WarehouseError, reading
     from warehouse.migrations import check_schema
 
@@ -45,7 +50,7 @@ def asking(settings: Settings) -> Iterator[Connection]:
             check_schema(connection)
             yield connection
     except WarehouseError as error:
-        fail(printable(str(error)))
+        fail(str(error))
 
 
 def _problem(error: Exception) -> str:
@@ -72,16 +77,21 @@ def as_json_text(value: Any) -> str:
 
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Let `write` fill a file that appears only when it is whole. A link is followed, a device written to directly."""
-    target = path.resolve()
-    if target.exists() and not target.is_file():
-        with target.open("wb") as file:
+    """Let `write` fill a file that appears only when it is whole. A device or pipe is written to directly.
+
+    Raises `OSError` for a symbolic link, which somebody else may have put there; those in `/dev` are the system's.
+    """
+    if path.is_symlink() and path.absolute().parent not in _SYSTEM_LINKS:
+        raise OSError(errno.ELOOP, "it is a symbolic link, and those are not written through: name the file itself")
+    if path.exists() and (path.is_symlink() or not path.is_file()):
+        with path.open("wb") as file:
             write(file)
         return
-    aside = target.with_name(f"{target.name}.{os.getpid()}.part")
+    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    aside.unlink(missing_ok=True)  # left by a killed process of the same number, or put there to be written through
     try:
-        with aside.open("wb") as file:
+        with aside.open("xb") as file:
             write(file)
-        aside.replace(target)
+        aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)

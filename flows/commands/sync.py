@@ -21,6 +21,7 @@ from flows.settings import Settings
 from flows.sync import Request, sync
 from scrapers.contract import Scope
 from scrapers.errors import SyncFailed
+from scrapers.own_files import refuse_links
 from transforms.names import printable
 from warehouse.connection import WarehouseError
 
@@ -49,6 +50,7 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
         _check_report(report_file)
     if sample:
         settings = settings.model_copy(update={"home": settings.home / "sample"})
+        _check_folder(settings.home)
     chosen = _chosen(sources, settings, sample=sample, base_url=base_url)
     mode = _mode(sample=sample, full=full, offline=offline)
     if pages and [source for source in chosen if source.boards]:
@@ -155,6 +157,13 @@ def _lines(report: Report) -> list[str]:
     if report.synthetic:
         lines.append(f"  look: kix board rmsnorm_hidden4096 --home {Path(report.warehouse).parent}")
     return [printable(line) for line in lines]
+
+
+def _check_folder(path: Path) -> None:
+    try:
+        refuse_links(path)
+    except OSError as error:
+        fail(f"cannot use {path}: {error.strerror}; nothing was changed")
 
 
 def _check_report(path: Path) -> None:
