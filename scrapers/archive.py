@@ -324,7 +324,7 @@ class Archive:
             # A damaged header could ask for any amount of memory.
             fits = zstandard.frame_content_size(row[1]) == row[0]
             body = self._unpack.decompress(row[1]) if fits else b""
-        except zstandard.ZstdError as error:
+        except (zstandard.ZstdError, MemoryError, OverflowError) as error:
             raise ArchiveDamaged(f"the body {digest} in {self.path} cannot be unpacked: {error}") from error
         if "sha256:" + hashlib.sha256(body).hexdigest() != digest:
             raise ArchiveDamaged(f"the body {digest} in {self.path} no longer hashes to its name; restore the archive")
