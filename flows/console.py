@@ -76,13 +76,18 @@ def as_json_text(value: Any) -> str:
     return printable_json(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
 
 
+def check_target(path: Path) -> None:
+    """Raise `OSError` for a symbolic link, which somebody else may have put there; those in `/dev` are the system's."""
+    if path.is_symlink() and path.absolute().parent not in _SYSTEM_LINKS:
+        raise OSError(errno.ELOOP, "it is a symbolic link, and those are not written through: name the file itself")
+
+
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Let `write` fill a file that appears only when it is whole. A device or pipe is written to directly.
 
-    Raises `OSError` for a symbolic link, which somebody else may have put there; those in `/dev` are the system's.
+    Raises `OSError`, for a symbolic link too.
     """
-    if path.is_symlink() and path.absolute().parent not in _SYSTEM_LINKS:
-        raise OSError(errno.ELOOP, "it is a symbolic link, and those are not written through: name the file itself")
+    check_target(path)
     if path.exists() and (path.is_symlink() or not path.is_file()):
         with path.open("wb") as file:
             write(file)

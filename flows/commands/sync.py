@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from flows.console import fail, print_json, settings_for, write_whole
+from flows.console import check_target, fail, print_json, settings_for, write_whole
 from flows.lock import HomeBusy
 from flows.pages import pages_given
 from flows.progress import progress_bar
@@ -169,6 +169,10 @@ def _check_folder(path: Path) -> None:
 def _check_report(path: Path) -> None:
     if str(path) == "-" or not path.parent.is_dir():
         fail(f"--report {path}: its folder does not exist; --json prints the report", 2)
+    try:
+        check_target(path)
+    except OSError as error:
+        fail(f"--report {path}: {error.strerror}", 2)
 
 
 def _write(path: Path, reports: list[Report]) -> None:

@@ -14,10 +14,24 @@ SAMPLE = ROOT / "scrapers" / "sol_execbench" / "sample"
 _DETAIL = (SAMPLE / "kernels" / "1.json").read_bytes()
 _ITEMS = json.loads((SAMPLE / "submissions" / "1.json").read_text(encoding="utf-8"))
 _BODY = zstandard.compress(b'{"data": {}}')
+_VALUES = [
+    b"null",
+    b"-1",
+    b'"text"',
+    b"1e400",
+    b"[1, {}]",
+    b'{"a": null}',
+    b"0.0123",
+    b"true",
+    b'"1.5"',
+    b"12345678901234567890",
+]
 
 SEEDS: dict[str, list[bytes]] = {
     "board": [_DETAIL + b"\x00" + json.dumps({"data": {"submissions": _ITEMS[:3], "total": 3}}).encode()],
     "submission": [json.dumps(one).encode() for one in _ITEMS[:6]],
+    "submission_field": [bytes([place]) + value for place, value in enumerate(_VALUES * 2)],
+    "kernel_field": [bytes([place * 7]) + value for place, value in enumerate(_VALUES * 2)],
     "kernel": [json.dumps(json.loads(_DETAIL)["data"]).encode()],
     "run_page": [run_page("3483").encode(), b"<!doctype html><html><body><a href='/runs/a'>x</a></body></html>"],
     "axis": [b"a * (hidden_size // 2) - b % 7", b"((a+1))", b"9223372036854775807+1"],

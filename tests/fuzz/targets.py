@@ -13,12 +13,14 @@ import json
 import math
 import re
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from fuzz.seeds import SEEDS
 from protego import Protego
 
 from scrapers.archive import Archive
@@ -86,6 +88,32 @@ def board(data: bytes) -> None:
 def submission(data: bytes) -> None:
     """One item of a listing."""
     _board(b"", b'{"data":{"submissions":[' + data + b'],"total":1}}')
+
+
+def submission_field(data: bytes) -> None:
+    """One field of an item: the first byte says which, the others are its JSON."""
+    submission(_with_field(SEEDS["submission"][0], data))
+
+
+def kernel_field(data: bytes) -> None:
+    """One value of a kernel's definition, at any depth, likewise."""
+    kernel(_with_field(SEEDS["kernel"][0], data))
+
+
+def _with_field(seed: bytes, data: bytes) -> bytes:
+    """Put JSON text in the place of one value of a sound document: which one, the first byte says."""
+    document = json.loads(seed)
+    places = list(_places(document))
+    holder, key = places[(data[:1] or b"\0")[0] % len(places)]
+    mark = "the place of the value"
+    holder[key] = mark
+    return json.dumps(document).encode().replace(json.dumps(mark).encode(), data[1:])
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield value, key
+        yield from _places(value[key])
 
 
 def kernel(data: bytes) -> None:
@@ -208,7 +236,7 @@ def name(data: bytes) -> None:
 TARGETS: dict[str, Target] = {
     one.__name__: one
     for one in (
-        board, submission, kernel, run_page, axis, number, manifest, record, robots, retry_after, gzip_body,
-        stored_body, name,
+        board, submission, submission_field, kernel, kernel_field, run_page, axis, number, manifest, record, robots,
+        retry_after, gzip_body, stored_body, name,
     )
 }  # fmt: skip
