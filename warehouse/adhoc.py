@@ -39,6 +39,8 @@ THREADS = 2
 DENIED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "temp_directory": "",
+    "secret_directory": "none",
+    "extension_directory": "none",
     "python_enable_replacements": "false",
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",

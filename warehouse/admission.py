@@ -22,13 +22,13 @@ MOST_WORDS = 2_000
 """Characters of what is said on a refusal: DuckDB quotes values, however long they are."""
 
 OPEN_FUNCTIONS = frozenset((
-    "range", "generate_series", "unnest", "repeat", "repeat_row", "summary", "json_each", "json_tree", "histogram",
-    "histogram_values", "regexp_split_to_table", "icu_calendar_names", "pg_timezone_names", "pragma_show",
-    "pragma_table_info", "pragma_version", "duckdb_columns", "duckdb_constraints", "duckdb_functions",
-    "duckdb_indexes", "duckdb_keywords", "duckdb_schemas", "duckdb_sequences", "duckdb_tables", "duckdb_types",
-    "duckdb_views",
+    "range", "generate_series", "unnest", "repeat", "repeat_row", "summary", "json_each", "json_tree",
+    "icu_calendar_names", "pg_timezone_names", "pragma_table_info", "pragma_version", "duckdb_columns",
+    "duckdb_constraints", "duckdb_functions", "duckdb_indexes", "duckdb_keywords", "duckdb_schemas",
+    "duckdb_sequences", "duckdb_tables", "duckdb_types", "duckdb_views",
 ))  # fmt: skip
-"""Table functions of DuckDB that show nothing but their arguments and the catalogue of the warehouse."""
+"""Table functions of DuckDB that show nothing but their arguments and the catalogue of the warehouse. `histogram` is
+none: it takes the name of any table."""
 
 OPEN_VIEWS = frozenset((
     "columns", "constraint_column_usage", "constraint_table_usage", "key_column_usage", "referential_constraints",
@@ -85,10 +85,13 @@ def _tree(connection: duckdb.DuckDBPyConnection, query: str) -> Any:
 
 
 def _closed_names(connection: duckdb.DuckDBPyConnection, tree: Any) -> Iterator[str]:
-    own = {name for (name,) in connection.execute("SELECT function_name FROM duckdb_functions() WHERE NOT internal")
-           .fetchall()}  # fmt: skip
-    views = {name for (name,) in connection.execute("SELECT view_name FROM duckdb_views() WHERE internal").fetchall()}
+    own = _names(connection, "SELECT function_name FROM duckdb_functions() WHERE NOT internal")
+    views = _names(connection, "SELECT view_name FROM duckdb_views() WHERE internal")
+    tables = _names(connection, "SELECT table_name FROM duckdb_columns() WHERE NOT internal")
     for node in _nodes(tree):
+        # `SHOW name` shows a table, or else the setting of that name.
+        if node.get("show_type") == "SHOW" and node["table_name"].lower() not in tables:
+            yield node["table_name"]
         if node.get("type") == "TABLE_FUNCTION":
             name = node["function"].get("function_name", "this")
             if name.lower() not in OPEN_FUNCTIONS | own:
@@ -97,6 +100,10 @@ def _closed_names(connection: duckdb.DuckDBPyConnection, tree: Any) -> Iterator[
             yield node["function_name"]
         if (name := node.get("table_name") or "").lower() in views - OPEN_VIEWS:
             yield name
+
+
+def _names(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
+    return {name.lower() for (name,) in connection.execute(query).fetchall()}
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
