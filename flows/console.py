@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 _SYSTEM_LINKS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 
-def fail(message: str, code: int = 1) -> NoReturn:
-    """Say what went wrong on standard error, with nothing in it that a terminal would obey, and leave with `code`."""
+def fail(message: str, code: int = 1, more: Iterable[str] = ()) -> NoReturn:
+    """Say what went wrong on standard error, with nothing in it that a terminal would obey, and leave with `code`.
+
+    The message is one line, whatever is in it; `more` are further ones.
+    """
     from transforms.names import printable
 
-    for line in message.splitlines() or [message]:
-        click.echo(f"kix: {printable(line)}", err=True)
+    for line in (f"kix: {message}", *more):
+        click.echo(printable(line), err=True)
     raise SystemExit(code)
 
 

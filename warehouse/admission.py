@@ -47,6 +47,8 @@ CLOSED_FUNCTIONS = re.compile(
 """Functions of values that do more than compute: they show settings, run or plan another text, keep a state, wait, or
 take DuckDB's own internals apart."""
 
+OWN_TABLES = "SELECT table_name FROM duckdb_columns() WHERE NOT internal"
+OWN_FUNCTIONS = "SELECT function_name FROM duckdb_functions() WHERE NOT internal"
 _ADVICE = re.compile(r"\n+(?:Please try|Alternatively|Stack Trace).*", re.DOTALL)
 _PATH = re.compile(r"(?<![\w/\\.:~-])(?:[~…]|[A-Za-z]:|file:/*)?(?:[\\/][^\s\\/'\"`,;:()\[\]<>|]+)+[\\/]?")
 
@@ -85,21 +87,21 @@ def _tree(connection: duckdb.DuckDBPyConnection, query: str) -> Any:
 
 
 def _closed_names(connection: duckdb.DuckDBPyConnection, tree: Any) -> Iterator[str]:
-    own = _names(connection, "SELECT function_name FROM duckdb_functions() WHERE NOT internal")
     views = _names(connection, "SELECT view_name FROM duckdb_views() WHERE internal")
-    tables = _names(connection, "SELECT table_name FROM duckdb_columns() WHERE NOT internal")
     for node in _nodes(tree):
+        name = str(node.get("table_name") or "")
         # `SHOW name` shows a table, or else the setting of that name.
-        if node.get("show_type") == "SHOW" and node["table_name"].lower() not in tables:
-            yield node["table_name"]
+        if node.get("show_type") == "SHOW" and name.lower() not in _names(connection, OWN_TABLES):
+            yield name
+        if name.lower() in views - OPEN_VIEWS:
+            yield name
+        name = str(node.get("function_name") or "")
+        if CLOSED_FUNCTIONS.fullmatch(name.lower()):
+            yield name
         if node.get("type") == "TABLE_FUNCTION":
             name = node["function"].get("function_name", "this")
-            if name.lower() not in OPEN_FUNCTIONS | own:
+            if name.lower() not in OPEN_FUNCTIONS and name.lower() not in _names(connection, OWN_FUNCTIONS):
                 yield name
-        if CLOSED_FUNCTIONS.fullmatch(node.get("function_name", "").lower()):
-            yield node["function_name"]
-        if (name := node.get("table_name") or "").lower() in views - OPEN_VIEWS:
-            yield name
 
 
 def _names(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:

@@ -121,6 +121,14 @@ def test_no_command_passes_on_what_a_terminal_obeys(
         json.loads(done.stdout)
 
 
+def test_no_text_makes_a_line_of_its_own(synced: tuple[Path, Report]) -> None:
+    name = "nothing\nkix: all is well\x0b\x85\u2028kix: all is well"
+    done = CliRunner().invoke(main, ["board", name, "--home", str(synced[0])])
+    assert done.exit_code == 1
+    assert done.stderr.splitlines() == [done.stderr.rstrip("\n")]
+    assert done.stderr.startswith("kix: ")
+
+
 @pytest.mark.parametrize("command", ["board", "manifest"])
 def test_nor_in_a_real_terminal(command: str, synced: tuple[Path, Report], runs: list[str]) -> None:
     given = [NAMES["kernel_name"]] if command == "board" else runs[:1]
