@@ -121,12 +121,12 @@ def test_no_command_passes_on_what_a_terminal_obeys(
         json.loads(done.stdout)
 
 
-def test_no_text_makes_a_line_of_its_own(synced: tuple[Path, Report]) -> None:
-    name = "nothing\nkix: all is well\x0b\x85\u2028kix: all is well"
-    done = CliRunner().invoke(main, ["board", name, "--home", str(synced[0])])
+def test_no_text_makes_a_line_of_its_own(tmp_path: Path) -> None:
+    home = tmp_path / "nothing\nkix: all is well\x0b\x85\u2028kix: all is well"
+    done = CliRunner().invoke(main, ["board", "a_kernel", "--home", str(home)])
     assert done.exit_code == 1
+    assert done.stderr.startswith("kix: no warehouse in ")
     assert done.stderr.splitlines() == [done.stderr.rstrip("\n")]
-    assert done.stderr.startswith("kix: ")
 
 
 @pytest.mark.parametrize("command", ["board", "manifest"])
