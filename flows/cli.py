@@ -209,10 +209,14 @@ def compare(runs: tuple[str, ...], home: Path | None, *, as_json: bool) -> None:
 )  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-def sql(query: str, home: Path | None, form: str, output: Path | None, *, as_json: bool) -> None:
+@click.option("--safe-csv", is_flag=True, help="With --format csv: no text in it begins a formula in a spreadsheet.")
+def sql(query: str, home: Path | None, form: str, output: Path | None, *, as_json: bool, safe_csv: bool) -> None:
     """Answer QUERY, one SELECT over the warehouse; `-` reads it from standard input.
 
     The query sees the warehouse and nothing else: no files, no network, no settings; time and memory are bounded.
+    In a terminal, what that would obey is escaped; a file or a pipe gets the values as they are. With --safe-csv a text
+    that begins with = + - @ (full-width too), a tab or a line break, also behind spaces or quotes, gets an apostrophe
+    in front, and every text is quoted; numbers stay numbers.
     Tables and columns explain themselves: SELECT table_name, comment FROM duckdb_tables() UNION ALL
     SELECT view_name, comment FROM duckdb_views() WHERE NOT internal.
 
@@ -221,11 +225,12 @@ def sql(query: str, home: Path | None, form: str, output: Path | None, *, as_jso
       kix sql "select kernel, project, primary_value from leaderboard where rank = 1 order by kernel"
       kix sql "from sol_execbench_leaderboard.runs" --format parquet --output runs.parquet
       kix sql - --format csv < question.sql
+      kix sql "from submitters" --format csv --safe-csv --output submitters.csv
     """
     from flows.commands.sql import answer
 
     text = sys.stdin.read() if query == "-" else query
-    raise SystemExit(answer(settings_for(home), text, "json" if as_json else form, output))
+    raise SystemExit(answer(settings_for(home), text, "json" if as_json else form, output, safe_csv=safe_csv))
 
 
 @main.command()

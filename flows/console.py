@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn
@@ -14,10 +15,18 @@ if TYPE_CHECKING:
     from flows.settings import Settings
     from warehouse.connection import Connection
 
+_SYSTEM_LINKS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
-def fail(message: str, code: int = 1) -> NoReturn:
-    """Say what went wrong on standard error and leave with `code`."""
-    click.echo(f"kix: {message}", err=True)
+
+def fail(message: str, code: int = 1, more: Iterable[str] = ()) -> NoReturn:
+    """Say what went wrong on standard error, with nothing in it that a terminal would obey, and leave with `code`.
+
+    The message is one line, whatever is in it; `more` are further ones.
+    """
+    from transforms.names import printable
+
+    for line in (f"kix: {message}", *more):
+        click.echo(printable(line), err=True)
     raise SystemExit(code)
 
 
@@ -36,7 +45,6 @@ def settings_for(home: Path | None) -> Settings:
 @contextmanager
 def asking(settings: Settings) -> Iterator[Connection]:
     """Open the published warehouse; what it cannot answer ends the command in words."""
-    from transforms.names import printable
     from warehouse.connection import WarehouseError, reading
     from warehouse.migrations import check_schema
 
@@ -45,7 +53,7 @@ def asking(settings: Settings) -> Iterator[Connection]:
             check_schema(connection)
             yield connection
     except WarehouseError as error:
-        fail(printable(str(error)))
+        fail(str(error))
 
 
 def _problem(error: Exception) -> str:
@@ -71,17 +79,27 @@ def as_json_text(value: Any) -> str:
     return printable_json(orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2).decode())
 
 
+def check_target(path: Path) -> None:
+    """Raise `OSError` for a symbolic link, which somebody else may have put there; those in `/dev` are the system's."""
+    if path.is_symlink() and path.absolute().parent not in _SYSTEM_LINKS:
+        raise OSError(errno.ELOOP, "it is a symbolic link, and those are not written through: name the file itself")
+
+
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Let `write` fill a file that appears only when it is whole. A link is followed, a device written to directly."""
-    target = path.resolve()
-    if target.exists() and not target.is_file():
-        with target.open("wb") as file:
+    """Let `write` fill a file that appears only when it is whole. A device or pipe is written to directly.
+
+    Raises `OSError`, for a symbolic link too.
+    """
+    check_target(path)
+    if path.exists() and (path.is_symlink() or not path.is_file()):
+        with path.open("wb") as file:
             write(file)
         return
-    aside = target.with_name(f"{target.name}.{os.getpid()}.part")
+    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    aside.unlink(missing_ok=True)  # left by a killed process of the same number, or put there to be written through
     try:
-        with aside.open("wb") as file:
+        with aside.open("xb") as file:
             write(file)
-        aside.replace(target)
+        aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)

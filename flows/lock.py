@@ -13,6 +13,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from scrapers.own_files import refuse_links
+
 LOCK = "sync.lock"
 SAY_SO_S = 0.5
 BUSY_S = 2.0
@@ -26,10 +28,11 @@ class HomeBusy(Exception):
 @contextmanager
 def holding(home: Path, what: str, timeout_s: float, *, name: str = LOCK) -> Iterator[None]:
     """Hold the home's lock, or another folder's of that `name`. Waits at most `timeout_s` seconds, then raises
-    `HomeBusy`, which says who holds it.
+    `HomeBusy`, which says who holds it; `OSError` when a symbolic link is in the lock's place.
 
     The lock falls with its process, however that ends; what is written beside it only tells.
     """
+    refuse_links(home / name)
     lock = FileLock(home / name)
     try:
         lock.acquire(timeout=timeout_s)
@@ -54,7 +57,9 @@ def _write_owner(path: Path, what: str) -> None:
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     aside = path.with_name(f"{path.name}.{os.getpid()}")
-    aside.write_text(json.dumps(owner), encoding="utf-8")
+    aside.unlink(missing_ok=True)
+    with aside.open("x", encoding="utf-8") as file:
+        file.write(json.dumps(owner))
     aside.replace(path)
 
 
@@ -68,7 +73,7 @@ def _await_owner(path: Path) -> None:
 def owner(home: Path) -> dict[str, str | int] | None:
     """Return who holds the home's lock now, None when nobody does, or when it is not ours to ask (a read-only home)."""
     lock = FileLock(home / LOCK)
-    if not (home / LOCK).exists():
+    if not (home / LOCK).exists() or (home / LOCK).is_symlink():
         return None
     try:
         lock.acquire(timeout=0)

@@ -13,6 +13,7 @@ from flows.lock import holding
 from flows.settings import Settings
 from flows.snapshots import prune
 from scrapers.archive import Archive
+from warehouse.connection import WarehouseError
 
 WORTHWHILE = 0.1
 """Share of the file that must be unused before the archive is written anew, which costs its size in disk and time."""
@@ -38,7 +39,8 @@ class Maintained:
 def maintain(settings: Settings, *, compact_always: bool = False) -> Maintained:
     """Compact the archive where it is worthwhile and fits, and drop old snapshots.
 
-    Holds the home's lock meanwhile. Raises `HomeBusy`, and `SyncFailed` when the archive cannot be used.
+    Holds the home's lock meanwhile. Raises `HomeBusy`, `SyncFailed` when the archive cannot be used, and
+    `WarehouseError` when the folder of snapshots cannot.
     """
     settings.home.mkdir(parents=True, exist_ok=True)
     with holding(settings.home, "kix maintain", settings.lock_timeout_s):
@@ -72,8 +74,13 @@ def _compact(path: Path, *, always: bool) -> tuple[int, int, str]:
 
 
 def export_folder(settings: Settings) -> Path:
-    """Where scheduled exports go."""
-    return settings.export_dir or settings.home / "export"
+    """Where scheduled exports go. Raises `WarehouseError` for a symbolic link in the home: `export_dir` is for that."""
+    if settings.export_dir is not None:
+        return settings.export_dir
+    folder = settings.home / "export"
+    if folder.is_symlink():
+        raise WarehouseError(f"{folder} is a symbolic link: name the folder itself, KIX_EXPORT_DIR={folder.resolve()}")
+    return folder
 
 
 def _drop_snapshots(settings: Settings) -> list[str]:

@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scrapers.own_files import refuse_links
+
 FOLDER = "prefect"
 TOLD = "server.json"
 HOST = "127.0.0.1"
@@ -54,6 +56,7 @@ def own_server(home: Path, port: int | None) -> Iterator[tuple[str, subprocess.P
     Raises `NoServer`. The server ends by itself when this process is gone: its standard input closes.
     """
     folder = home / FOLDER
+    refuse_links(folder, folder / TOLD)
     folder.mkdir(parents=True, exist_ok=True)
     port = _free_port(port)
     url = f"http://{HOST}:{port}/api"

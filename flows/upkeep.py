@@ -40,11 +40,11 @@ async def export_flow(*, family: str | None = None) -> State[Any]:
     if (newer := await superseded_by()) is not None:
         return coalesced(newer)
     settings = load_settings()
-    folder = export_folder(settings)
-    folder.mkdir(parents=True, exist_ok=True)
 
     @task(name="write the snapshot", cache_policy=NO_CACHE, persist_result=False)
     async def write() -> Any:
+        folder = export_folder(settings)
+        folder.mkdir(parents=True, exist_ok=True)
         return export(settings, folder, family=family)
 
     try:
@@ -121,7 +121,7 @@ async def maintenance_flow(*, compact_always: bool = False) -> State[Any]:
         words = f"skipped, nothing was done: the home is in use by {owner_text(settings.home)}"
         get_run_logger().warning("%s", words)
         return Completed(name="Skipped", message=words)
-    except SyncFailed as error:
+    except (SyncFailed, WarehouseError) as error:
         return Failed(message=printable(str(error)))
     get_run_logger().info("%s", done.sentence())
     return Completed(message=done.sentence())

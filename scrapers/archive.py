@@ -22,6 +22,7 @@ import zstandard
 
 from scrapers.contract import Capture, Reading, Scope
 from scrapers.errors import ArchiveDamaged, GiveUp, SyncFailed
+from scrapers.own_files import refuse_links
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x6B697861
@@ -99,6 +100,10 @@ class Archive:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
+        try:
+            refuse_links(*(path.with_name(path.name + end) for end in ("", "-wal", "-shm")))
+        except OSError as error:
+            raise SyncFailed(f"cannot open the archive {error.filename}: {error.strerror}") from error
         self._db = self._connect("mode=ro" if read_only else "mode=rwc")
         if read_only and self._is_frozen():
             self._db.close()
@@ -319,7 +324,7 @@ class Archive:
             # A damaged header could ask for any amount of memory.
             fits = zstandard.frame_content_size(row[1]) == row[0]
             body = self._unpack.decompress(row[1]) if fits else b""
-        except zstandard.ZstdError as error:
+        except (zstandard.ZstdError, MemoryError, OverflowError) as error:
             raise ArchiveDamaged(f"the body {digest} in {self.path} cannot be unpacked: {error}") from error
         if "sha256:" + hashlib.sha256(body).hexdigest() != digest:
             raise ArchiveDamaged(f"the body {digest} in {self.path} no longer hashes to its name; restore the archive")

@@ -89,8 +89,9 @@ def retry_after_s(value: str | None, now: datetime) -> float | None:
     """Seconds that a `Retry-After` header asks for: a number, or a date (RFC 9110 §10.2.3). None if unreadable."""
     if value is None:
         return None
-    if value.strip().isascii() and value.strip().isdigit():
-        return float(value)
+    digits = value.strip()
+    if digits.isascii() and digits.isdigit():
+        return float(digits)
     try:
         moment = parsedate_to_datetime(value)
     except (ValueError, OverflowError):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 
 from transforms.curated import curated
 
 _OTHERS = re.compile(r"[^a-z0-9]+")
 _NOT_TOKEN = re.compile(r"[^a-z0-9_]")
 _NUMBER = re.compile(r"[0-9]+_+(?=[^_])")
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\uffa0\ufe00-\ufe0d\U000e0100-\U000e01ef]")
+"""Characters that Unicode counts as printable and that show nothing: joiners, fillers, selectors of variants. The two
+selectors that come with emoji stay."""
 _BETWEEN_WORDS = re.compile(r"[_\s]+")
 
 
@@ -24,8 +28,19 @@ def token(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Replace what a terminal would obey: names and texts come from upstream. Line breaks and tabs become spaces."""
-    return "".join(char if char.isprintable() else " " if char in "\n\r\t" else "\ufffd" for char in text)
+    """Replace what a terminal would obey and what nobody would see (controls, bidirectional overrides, zero widths):
+    names and texts come from upstream. Line breaks, tabs and all kinds of spaces become plain spaces."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _is_shown(char) else " " if _is_white(char) else "\ufffd" for char in text)
+
+
+def _is_shown(char: str) -> bool:
+    return char.isprintable() and not _UNSEEN.match(char)
+
+
+def _is_white(char: str) -> bool:
+    return char in "\n\r\t" or unicodedata.category(char) == "Zs"
 
 
 def cut(text: str, most: int) -> str:
@@ -38,7 +53,13 @@ def printable_json(text: str) -> str:
     values stay too."""
     if text.isascii() and "\x7f" not in text:  # JSON escapes the other control characters among them itself
         return text
-    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """Write what a terminal would obey, and what nobody would see, as JSON escapes, such as `\\u001b`. Line breaks
+    stay."""
+    return "".join(char if _is_shown(char) or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
 def operation_title(kernel_name: str) -> str:

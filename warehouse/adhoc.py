@@ -1,57 +1,81 @@
 """Ad-hoc SQL from anybody: one SELECT, read-only, no way out, bounded in time and memory.
 
 The query runs in a child process, because DuckDB's own limits are not enough: one huge value passes its memory limit,
-and a busy function its time limit. The child gets an address-space limit before it opens the warehouse and is killed
-when its time is over. `python -m warehouse.adhoc` is that child; it reads its task as JSON from standard input.
+and a busy function its time limit. The child gets next to nothing of the environment and an address-space limit, opens
+the warehouse, and from then on can open nothing more: the system refuses it any further file or socket. It is killed
+when its time is over. `python -m warehouse.adhoc` is that child; it reads its task as JSON from standard input and
+writes the answer itself, so none of it passes through the parent.
+
+What goes to a terminal is escaped, in every form; a file or a pipe gets what the warehouse holds.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import os
 import re
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import duckdb
 
-from transforms.names import printable
+from transforms.names import escaped, printable
+from warehouse.admission import QueryRefused, in_words, only_select, paths_of_host
 from warehouse.connection import check_published
 from warehouse.quoting import quoted
 
+if TYPE_CHECKING:
+    import polars
+
+THREADS = 2
 DENIED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "temp_directory": "",
+    "secret_directory": "none",
+    "extension_directory": "none",
     "python_enable_replacements": "false",
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
-    "threads": "2",
+    "threads": str(THREADS),
 }
-DENIED_NAMES = re.compile(
-    r"read_\w+|parquet_\w+|sniff_csv|glob|getenv|query|query_table|json_execute_\w+|from_substrait\w*|current_setting"
-    r"|duckdb_(settings|databases|secrets|logs\w*|temporary_files|external_file_cache)|pragma_database_\w+"
-)
-"""What no question needs: functions that read files (DuckDB itself refuses all but the database's own), that would hide
-such a call, or that show paths of the host."""
-
 PLAIN = re.compile(
     r"(?!.*(INTERVAL|HUGEINT|TIME WITH|TIME_TZ|TIME_NS|BIT|UNION|MAP|UUID|BIGNUM|VARINT|GEOMETRY|VARIANT))"
 )
+SOME_TYPES = "1 AS a, 1.5::DOUBLE AS b, 1.5::DECIMAL(4, 2) AS c, now() AS d, DATE '2026-01-01' AS e, [{'x': 'y'}] AS f"
+_BEGINS_FORMULA = frozenset("=+-@\u2212\t\r\n")
+_SKIPPED = " \"'\u00a0\u200b\u200c\u200d\u2060\u3000\ufeff"
 CHUNK_ROWS = 2_000
 TABLE_ROWS = 1_000
 WIDE = 10_000
 """Columns of a table that nobody looks at in a terminal: nothing is cut."""
 START_S = 3.0
 EXIT_REFUSED = 4
+EXIT_FAILED = 70
+MOST_SAID_BYTES = 10_000
 
-
-class QueryRefused(Exception):
-    """The query was not answered: refused, wrong, too slow or too large. The message says which."""
+ENVIRONMENT = frozenset(
+    (
+        "COLUMNS",
+        "DYLD_LIBRARY_PATH",
+        "LANG",
+        "LANGUAGE",
+        "LD_LIBRARY_PATH",
+        "NO_COLOR",
+        "PATH",
+        "SYSTEMROOT",
+        "TERM",
+        "TZ",
+    )
+)
+"""What the child sees of the environment, besides `LC_…` and `PYTHON…`: no query may find anything else in there."""
 
 
 def answer_query(
@@ -65,18 +89,21 @@ def answer_query(
     task = {"warehouse": str(warehouse), "query": query, "form": form, "timeout_s": timeout_s, "memory_mb": memory_mb}
     # -P: a folder of the same name where the person happens to stand is not what is run.
     command = [sys.executable, "-P", "-m", __name__]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE) as child:  # noqa: S603
+    environment = {name: value for name, value in os.environ.items()
+                   if name in ENVIRONMENT or name.startswith(("LC_", "PYTHON"))}  # fmt: skip
+    with subprocess.Popen(  # noqa: S603
+        command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.PIPE, env=environment
+    ) as child:
         try:
             _, words = child.communicate(json.dumps(task).encode(), timeout=timeout_s + START_S)
         except subprocess.TimeoutExpired:
             child.kill()
             raise QueryRefused(_too_slow(timeout_s)) from None
+    said = words[-MOST_SAID_BYTES:].decode(errors="replace").strip()
     if child.returncode == EXIT_REFUSED:
-        raise QueryRefused(words.decode(errors="replace").strip())
+        raise QueryRefused(said)
     if child.returncode > 0:
-        raise QueryRefused(
-            f"kix failed on this query, please report it: {words.decode(errors='replace').strip()[-300:]}"
-        )
+        raise QueryRefused(f"kix failed on this query, please report it: {said[-300:]}")
     if child.returncode < 0:
         raise QueryRefused(
             f"the query ended without an answer (signal {-child.returncode}): most likely it needed more than"
@@ -90,18 +117,23 @@ def _too_slow(timeout_s: float) -> str:
 
 def _child() -> int:
     task = json.load(sys.stdin)
-    _limit_memory(task["memory_mb"])
+    task["host_paths"] = paths_of_host(task["warehouse"])
+    _limit(task["memory_mb"], task["timeout_s"])
+    devnull = os.open(os.devnull, os.O_WRONLY)
     try:
         _answer(task)
     except (duckdb.Error, QueryRefused, MemoryError) as error:
         sys.stderr.write(_in_words(error, task))
         return EXIT_REFUSED
     except BrokenPipeError:  # whoever read the answer has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(devnull, sys.stdout.fileno())
+    except Exception as error:  # noqa: BLE001  a traceback would show where things are on this machine
+        sys.stderr.write(f"{type(error).__name__}: {_in_words(error, task)}")
+        return EXIT_FAILED
     return 0
 
 
-def _limit_memory(memory_mb: int) -> None:
+def _limit(memory_mb: int, timeout_s: float) -> None:
     if sys.platform == "win32":
         return
     import resource
@@ -110,6 +142,9 @@ def _limit_memory(memory_mb: int) -> None:
     bound = (memory_mb + 1024) * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Whoever asked kills this process when its time is over; if it is gone itself, the system does.
+    seconds = int(THREADS * (timeout_s + START_S)) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
 def _answer(task: dict[str, Any]) -> None:
@@ -119,44 +154,70 @@ def _answer(task: dict[str, Any]) -> None:
     }
     connection = duckdb.connect(task["warehouse"], read_only=True, config=DENIED | limits)
     connection.execute("SET TimeZone = 'UTC'; SET lock_configuration = true")
+    write = _write_parquet if task["form"] == "parquet" else _write_rows
+    _warm_up(connection, task["form"])
+    _open_nothing_more()
     statement = only_select(connection, task["query"])
-    out = sys.stdout.buffer
-    if task["form"] == "parquet":
-        _write_parquet(connection, statement, out)
+    write(connection, statement, task["form"])
+
+
+def _warm_up(connection: duckdb.DuckDBPyConnection, form: str) -> None:
+    """Have everything loaded that an answer may need: later no file can be opened."""
+    if form == "parquet":
+        _as_frame(connection, f"SELECT {SOME_TYPES}").write_parquet(io.BytesIO(), compression="zstd")
         return
+    cursor = connection.execute("FROM test_all_types()")
+    _WRITERS[form]([column[0] for column in cursor.description or ()], iter(cursor.fetchall()), io.BytesIO())
+
+
+def _open_nothing_more() -> None:
+    """Let the system refuse this process every further file and socket; those that are open stay open."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    lowest = os.dup(0)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))
+
+
+def _write_rows(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, form: str) -> None:
     cursor = connection.execute(statement)
     names = unique([column[0] for column in cursor.description or ()])
-    _WRITERS[task["form"]](names, _rows(cursor), out)
+    out: IO[bytes] = sys.stdout.buffer
+    if sys.stdout.isatty() and form != "table":  # which is escaped in any case
+        out = _Terminal(out)
+    _WRITERS[form](names, _rows(cursor), out)
     out.flush()
 
 
-def only_select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:
-    """Return the one SELECT statement that `query` is. Raises `QueryRefused` for anything else."""
-    statements = connection.extract_statements(query)
-    if not statements:
-        raise QueryRefused("there is no question: give one SELECT")
-    if len(statements) != 1:
-        raise QueryRefused(f"one statement at a time, please: this is {len(statements)}")
-    if statements[0].type != duckdb.StatementType.SELECT:
-        kind = str(statements[0].type).rpartition(".")[2]
-        raise QueryRefused(f"only SELECT is answered here, not {kind}: the warehouse changes by `kix sync` alone")
-    tree = connection.execute("SELECT json_serialize_sql(?)", [statements[0].query]).fetchall()[0][0]
-    named = re.findall(r'"(?:function|table)_name":"(\w+)"', tree)
-    if denied := [name for name in named if DENIED_NAMES.fullmatch(name.lower())]:
-        raise QueryRefused(f"{denied[0]} is not answered here: a query sees the warehouse and nothing else")
-    return statements[0]
+class _Terminal(io.BytesIO):
+    """Passes UTF-8 on to a terminal, with what that would obey escaped."""
+
+    def __init__(self, terminal: IO[bytes]) -> None:
+        super().__init__()
+        self._terminal = terminal
+
+    def write(self, text: Any) -> int:
+        self._terminal.write(escaped(bytes(text).decode()).encode())
+        return len(text)
+
+    def flush(self) -> None:
+        self._terminal.flush()
 
 
 def unique(names: list[str]) -> list[str]:
     """Number the columns that share a name, as DuckDB does in a subquery: a, a_1, a_2."""
-    result: list[str] = []
+    numbers: dict[str, int] = {}
+    taken: dict[str, None] = {}
     for name in names:
-        number, free = 0, name
-        while free in result:
+        number, free = numbers.get(name, 0), name
+        while free in taken:
             number += 1
             free = f"{name}_{number}"
-        result.append(free)
-    return result
+        numbers[name] = number
+        taken[free] = None
+    return list(taken)
 
 
 def _rows(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
@@ -166,23 +227,27 @@ def _rows(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
 
 def _in_words(error: BaseException, task: dict[str, Any]) -> str:
     text = str(error)
-    if isinstance(error, MemoryError | duckdb.OutOfMemoryException):
+    if isinstance(error, MemoryError | duckdb.OutOfMemoryException) or "memory allocation failed" in text:
         return f"the query needs more than {task['memory_mb']} MiB: ask for less at once, or raise KIX_SQL_MEMORY_MB"
     if isinstance(error, duckdb.InterruptException) or "max_execution_time" in text:
         return _too_slow(task["timeout_s"])
-    return text
+    return in_words(error, task["query"], task["host_paths"])
 
 
-def _write_parquet(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, out: IO[bytes]) -> None:
-    import polars as pl
+def _write_parquet(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, form: str) -> None:  # noqa: ARG001
+    _as_frame(connection, statement.query).write_parquet(sys.stdout.buffer, compression="zstd")
 
-    relation = connection.sql(statement.query)
+
+def _as_frame(connection: duckdb.DuckDBPyConnection, query: str) -> polars.DataFrame:
+    import polars
+
+    relation = connection.sql(query)
     # Types that Parquet or Arrow have no counterpart for are written as text, exactly, rather than as something near.
     columns = [
         f"#{place}{_as_stored(str(kind))} AS {quoted(name)}"
         for place, (name, kind) in enumerate(zip(unique(relation.columns), relation.types, strict=True), 1)
     ]
-    pl.DataFrame(relation.project(", ".join(columns))).write_parquet(out, compression="zstd")
+    return polars.DataFrame(relation.project(", ".join(columns)))
 
 
 def _as_stored(kind: str) -> str:
@@ -192,13 +257,41 @@ def _as_stored(kind: str) -> str:
 
 
 def _write_csv(names: list[str], rows: Iterator[tuple[Any, ...]], out: IO[bytes]) -> None:
-    import io
-
-    text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(_Lines(out), lineterminator="\r\n")
     writer.writerow(names)
     writer.writerows([_flat(value) for value in row] for row in rows)
-    text.detach()
+
+
+def _write_safe_csv(names: list[str], rows: Iterator[tuple[Any, ...]], out: IO[bytes]) -> None:
+    writer = csv.writer(_Lines(out), lineterminator="\r\n", quoting=csv.QUOTE_NONNUMERIC)
+    writer.writerow([no_formula(name) for name in names])
+    writer.writerows([_figure_or_text(value) for value in row] for row in rows)
+
+
+class _Lines:
+    """Takes lines of CSV that end in CR LF and ends them in LF.
+
+    Python's writer quotes a value for those line breaks only with which it ends lines, and each of both in a value is
+    a new line to readers.
+    """
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+
+    def write(self, line: str) -> None:
+        self._out.write(line.removesuffix("\r\n").encode() + b"\n")
+
+
+def _figure_or_text(value: Any) -> Any:
+    is_figure = isinstance(value, int | float | Decimal) and math.isfinite(value)
+    return value if value is None or is_figure else no_formula(str(_flat(value)))
+
+
+def no_formula(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would take for a formula, as it does with one that begins with
+    = + - @ (full-width too), a tab or a carriage return, also behind spaces, quotes and what nobody sees."""
+    first = unicodedata.normalize("NFKC", text.lstrip(_SKIPPED)[:1])
+    return f"'{text}" if text.startswith(("\t", "\r", "\n")) or first in _BEGINS_FORMULA else text
 
 
 def _write_jsonl(names: list[str], rows: Iterator[tuple[Any, ...]], out: IO[bytes]) -> None:
@@ -214,7 +307,6 @@ def _write_json(names: list[str], rows: Iterator[tuple[Any, ...]], out: IO[bytes
 
 
 def _write_table(names: list[str], rows: Iterator[tuple[Any, ...]], out: IO[bytes]) -> None:
-    import io
     from itertools import islice
 
     from rich.console import Console
@@ -237,7 +329,13 @@ def _write_table(names: list[str], rows: Iterator[tuple[Any, ...]], out: IO[byte
     text.detach()
 
 
-_WRITERS = {"csv": _write_csv, "json": _write_json, "jsonl": _write_jsonl, "table": _write_table}
+_WRITERS = {
+    "csv": _write_csv,
+    "safe-csv": _write_safe_csv,
+    "json": _write_json,
+    "jsonl": _write_jsonl,
+    "table": _write_table,
+}
 
 
 def _flat(value: Any) -> Any:

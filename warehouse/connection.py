@@ -146,6 +146,8 @@ class Working:
             self.connection.close()
         for path in (self.path, self.path.with_name(WORKING + ".wal")):
             path.unlink(missing_ok=True)
+        if self._spill.is_symlink():  # which nobody here made: the link goes, what it leads to stays
+            self._spill.unlink()
         shutil.rmtree(self._spill, ignore_errors=True)
 
 

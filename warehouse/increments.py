@@ -70,9 +70,10 @@ def write_increment(db: Connection, directory: Path, since: str, snapshot: str) 
     if since == snapshot:
         return None
     target = increment_path(directory, since, snapshot)
+    for path in (target.parent, target):
+        if path.is_symlink():
+            raise WarehouseError(f"{path} is a symbolic link; increments are written into real folders only")
     if not target.is_dir():
-        if target.parent.is_symlink():
-            raise WarehouseError(f"{target.parent} is a symbolic link; increments are written into real folders only")
         target.parent.mkdir(exist_ok=True)
         aside = directory / f"{shelf.WRITING}{target.name}"
         aside.mkdir()

@@ -154,7 +154,8 @@ def point(directory: Path, family: str | None, snapshot: str) -> None:
     said = {"snapshot": snapshot, "manifest_sha256": hashlib.sha256(manifest).hexdigest()}
     name = pointer_of(family)
     aside = directory / f"{WRITING}{name}"
-    aside.write_bytes(orjson.dumps(said, option=orjson.OPT_INDENT_2) + b"\n")
+    with aside.open("xb") as file:  # new: what killed exports left, or others put there, is gone
+        file.write(orjson.dumps(said, option=orjson.OPT_INDENT_2) + b"\n")
     _sync(aside)
     aside.replace(directory / name)
     _sync(directory)

@@ -33,7 +33,8 @@ def show_comparison(settings: Settings, names: tuple[str, ...], *, as_json: bool
     if as_json:
         print_json(asdict(result))
     if not result.comparable:
-        fail("\n".join(printable(line) for line in _refusal(result)))
+        first, *more = _refusal(result)
+        fail(first, more=more)
     if not as_json:
         for line in _lines(result):
             click.echo(printable(line))

@@ -20,6 +20,8 @@ from flows.prefect_server import FOLDER, NoServer, configured, own_server
 from flows.schedule import jobs
 from flows.settings import Settings
 from scrapers.errors import SyncFailed
+from scrapers.own_files import refuse_links
+from warehouse.connection import WarehouseError
 
 PATIENT = {"PREFECT_CLIENT_RETRY_EXTRA_CODES": "500"}
 """Prefect's server answers so when its SQLite file is locked for a moment."""
@@ -35,8 +37,9 @@ def run_serve(settings: Settings) -> NoReturn:
         _say("no source is enabled (KIX_SOURCES): only the chores run")
     signal.signal(signal.SIGTERM, _interrupt)
     folder = settings.home / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
     try:
+        refuse_links(folder)
+        folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             stack.enter_context(holding(folder, "kix serve", 0))
             server = None
@@ -54,6 +57,8 @@ def run_serve(settings: Settings) -> NoReturn:
         fail(f"{settings.home} is served already: {busy}")
     except NoServer as error:
         fail(str(error))
+    except OSError as error:
+        fail(f"cannot use {error.filename or folder}: {error.strerror or error}")
     except KeyboardInterrupt:
         pass
     _leave("stopped")
@@ -63,8 +68,10 @@ def run_maintain(settings: Settings, *, compact: bool, as_json: bool) -> int:
     """Do the maintenance and say what came of it. Returns the exit code."""
     try:
         done = maintain(settings, compact_always=compact)
-    except (HomeBusy, SyncFailed) as error:
+    except (HomeBusy, SyncFailed, WarehouseError) as error:
         fail(str(error))
+    except OSError as error:
+        fail(f"cannot use {error.filename or settings.home}: {error.strerror or error}")
     if as_json:
         print_json(asdict(done))
     else:

@@ -12,7 +12,7 @@ import click
 from flows.console import asking, print_json
 from flows.settings import Settings
 from transforms.identity import canonical_json
-from transforms.names import printable
+from transforms.names import printable, printable_json
 from transforms.units import format_latency
 from warehouse import query
 
@@ -24,7 +24,8 @@ def show_manifest(settings: Settings, name: str) -> None:
     """Print the canonical `{run, protocol, environment}` of a run."""
     with asking(settings) as db:
         documents = query.run_documents(db, query.find_run(db, name))
-    click.echo(canonical_json(documents).decode())
+    text = canonical_json(documents).decode()
+    click.echo(printable_json(text) if sys.stdout.isatty() else text)  # into a pipe or file byte for byte
 
 
 def show_board(settings: Settings, name: str, as_of: int | None, *, as_json: bool) -> None:
@@ -67,9 +68,9 @@ def _print_board(console: Any, board: query.Board) -> None:
             f"{row['relative_to_best']:.2f}",
             Text(printable(row["project"])),
             f"{row['observed_at'].astimezone(UTC):%Y-%m-%d}",
-            f"{row['source']}:{row['external_id']}",
+            Text(printable(f"{row['source']}:{row['external_id']}")),
         )
-    console.print(table if board.rows else title)
+    console.print(table if board.rows else Text(title))
     if board.unranked:
         reasons = ", ".join(f"{count} {reason}" for reason, count in board.unranked.items())
         console.print(f"not ranked: {reasons}", style="dim")

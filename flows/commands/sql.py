@@ -10,12 +10,16 @@ import click
 from flows.console import fail, write_whole
 from flows.settings import Settings
 from transforms.names import printable
-from warehouse.adhoc import QueryRefused, answer_query
+from warehouse.adhoc import answer_query
+from warehouse.admission import QueryRefused
 from warehouse.connection import WarehouseError, published_path
 
 
-def answer(settings: Settings, query: str, form: str, output: Path | None) -> int:
+def answer(settings: Settings, query: str, form: str, output: Path | None, *, safe_csv: bool) -> int:
     """Answer a query on standard output or into a file that appears only when it is whole. Returns the exit code."""
+    if safe_csv and form != "csv":
+        fail(f"--safe-csv goes with --format csv, not with {form}", 2)
+    form = "safe-csv" if safe_csv else form
     if form == "parquet" and output is None and sys.stdout.isatty():
         fail("Parquet is no text for a terminal: give --output FILE", 2)
     warehouse = published_path(settings.home)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from flows.console import fail, print_json, settings_for, write_whole
+from flows.console import check_target, fail, print_json, settings_for, write_whole
 from flows.lock import HomeBusy
 from flows.pages import pages_given
 from flows.progress import progress_bar
@@ -21,6 +21,7 @@ from flows.settings import Settings
 from flows.sync import Request, sync
 from scrapers.contract import Scope
 from scrapers.errors import SyncFailed
+from scrapers.own_files import refuse_links
 from transforms.names import printable
 from warehouse.connection import WarehouseError
 
@@ -49,6 +50,7 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
         _check_report(report_file)
     if sample:
         settings = settings.model_copy(update={"home": settings.home / "sample"})
+        _check_folder(settings.home)
     chosen = _chosen(sources, settings, sample=sample, base_url=base_url)
     mode = _mode(sample=sample, full=full, offline=offline)
     if pages and [source for source in chosen if source.boards]:
@@ -157,9 +159,20 @@ def _lines(report: Report) -> list[str]:
     return [printable(line) for line in lines]
 
 
+def _check_folder(path: Path) -> None:
+    try:
+        refuse_links(path)
+    except OSError as error:
+        fail(f"cannot use {path}: {error.strerror}; nothing was changed")
+
+
 def _check_report(path: Path) -> None:
     if str(path) == "-" or not path.parent.is_dir():
         fail(f"--report {path}: its folder does not exist; --json prints the report", 2)
+    try:
+        check_target(path)
+    except OSError as error:
+        fail(f"--report {path}: {error.strerror}", 2)
 
 
 def _write(path: Path, reports: list[Report]) -> None:

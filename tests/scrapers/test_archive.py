@@ -162,6 +162,16 @@ def test_other_bytes_in_place_of_a_body_are_damage(path, archive, spoilt):
         archive.body(stored)
 
 
+@pytest.mark.parametrize("size", [2**50, 2**63 - 1])
+def test_a_body_that_asks_for_more_memory_than_there_is_is_damage(path, archive, size):
+    stored = archive.store(TEXT)
+    # RFC 8878, 3.1.1: magic number, a descriptor for a size of eight bytes in a single segment, an empty last block.
+    frame = b"\x28\xb5\x2f\xfd\xe0" + size.to_bytes(8, "little") + b"\x01\x00\x00"
+    change(path, "UPDATE bodies SET size_bytes = ?, zstd = ?", size, frame)
+    with pytest.raises(ArchiveDamaged, match=stored):
+        archive.body(stored)
+
+
 def test_a_damaged_answer_is_not_handed_out(path, archive):
     sync = begin(archive)
     stored = note(archive, sync.sync_id, TEXT)

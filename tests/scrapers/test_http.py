@@ -838,6 +838,7 @@ def test_an_unreadable_retry_after_is_as_none(board, archive, value):
         ("0", 0),
         ("120", 120),
         (" 5 ", 5),
+        ("\x1f5", 5),  # found by fuzzing: a space to Python's strip(), none to its float()
         ("Mon, 02 Nov 2026 12:01:30 GMT", 90),
         ("Monday, 02-Nov-26 12:01:30 GMT", 90),  # the obsolete forms of RFC 9110 §5.6.7
         ("Mon Nov  2 12:01:30 2026", 90),

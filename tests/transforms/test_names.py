@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transforms.curated import curated
-from transforms.names import operation_title, printable_json
+from transforms.names import operation_title, printable, printable_json
 
 LETTERS = st.text("abcdefgxyz0123456789_-. ", max_size=60)
 
@@ -75,3 +75,22 @@ def test_json_for_a_terminal_is_the_same_json(value: dict[str, str]) -> None:
 @pytest.mark.parametrize("char", ["\x1b", "\x7f", "\x9b", "\u202e", "\u2028", "\U000e0001"])
 def test_what_a_terminal_would_obey_is_escaped(char: str) -> None:
     assert char not in printable_json(json.dumps([char], ensure_ascii=False))
+
+
+@pytest.mark.parametrize(
+    "char", ["\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u034f", "\u3164", "\ufe00", "\U000e0100"]
+)
+def test_what_nobody_sees_is_replaced(char: str) -> None:
+    assert printable(f"a{char}b") == "a\ufffdb"
+    assert char not in printable_json(json.dumps([char], ensure_ascii=False))
+
+
+@pytest.mark.parametrize("char", ["\n", "\r", "\t", "\u00a0", "\u2003", "\u3000"])
+def test_white_space_of_all_kinds_is_a_space(char: str) -> None:
+    assert printable(f"a{char}b") == "a b"
+
+
+@pytest.mark.parametrize("text", ["山田 yamada", "Łukasz Ż.", "נועה", "🦉 night", "e\u0301", "❤\ufe0f", "µs"])
+def test_what_people_write_stays(text: str) -> None:
+    assert printable(text) == text
+    assert printable_json(json.dumps(text, ensure_ascii=False)) == json.dumps(text, ensure_ascii=False)

@@ -7,12 +7,14 @@ import csv
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,9 +26,12 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from terminal import obeyed, on_terminal
 
-from warehouse.adhoc import EXIT_REFUSED, QueryRefused, answer_query
+from warehouse.adhoc import DENIED, EXIT_REFUSED, answer_query
+from warehouse.admission import OPEN_FUNCTIONS, OPEN_VIEWS, QueryRefused, in_words, only_select
 from warehouse.connection import WarehouseError, published_path
+from warehouse.migrations import literal
 
 SECRET = "the-secret-of-the-host"
 KIX = Path(sys.executable).parent / "kix"
@@ -429,6 +434,80 @@ ESCAPES = {
     "a change behind a line comment": "-- SELECT 1;\nATTACH '{beside}/new.duckdb'",
     "a comment that ends early": "SELECT 1 /* a */ ; /* b */ SET threads = 64 /* c",
     "a semicolon in dollar quotes": "SELECT $$ ; $$ ; DROP TABLE runs",
+    "pg_settings": "FROM pg_settings",
+    "pg_settings, qualified": "FROM system.pg_catalog.pg_settings",
+    "pg_settings, shouted": "FROM PG_SETTINGS",
+    "pg_settings, quoted": 'TABLE "pg_settings"',
+    "pg_settings behind a comment": "FROM/**/pg_settings--",
+    "pg_settings after odd spaces": "FROM\x0b\x0c\u00a0\u2003pg_settings",
+    "pg_settings in a subquery": "SELECT (SELECT max(setting) FROM pg_settings)",
+    "pg_settings in a limit": "SELECT 1 LIMIT (SELECT count(*) FROM pg_settings)",
+    "pg_settings in a recursion": "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT (SELECT count(*)::INT FROM"
+    " pg_settings)) FROM t",
+    "pg_settings in a CTE": "WITH s AS (FROM pg_settings) FROM s",
+    "pg_settings, unpivoted": "UNPIVOT pg_settings ON setting",
+    "pg_settings, pivoted": "PIVOT pg_settings ON name USING first(setting)",
+    "pg_settings, summarized": "SUMMARIZE pg_settings",
+    "pg_settings, described": "SHOW pg_settings",
+    "pg_settings, laterally": "FROM runs, LATERAL (FROM pg_settings) s",
+    "pg_settings in a histogram": "FROM histogram(pg_settings, name)",
+    "pg_settings in values of a histogram": "FROM histogram_values('pg_settings', name)",
+    "pg_settings in a summary": "FROM summary((FROM pg_settings))",
+    "pragma_show": "FROM pragma_show('pg_settings')",
+    "SHOW of a setting": "SHOW allowed_paths",
+    "SHOW of a setting, quoted": 'SHOW "secret_directory"',
+    "SHOW of a setting in a subquery": "FROM (SHOW allowed_paths)",
+    "duckdb_settings": "FROM duckdb_settings()",
+    "duckdb_databases": "FROM duckdb_databases",
+    "duckdb_logs": "FROM duckdb_logs",
+    "duckdb_logs_parsed": "FROM duckdb_logs_parsed('QueryLog')",
+    "duckdb_temporary_files": "FROM duckdb_temporary_files()",
+    "duckdb_external_file_cache": "FROM duckdb_external_file_cache()",
+    "duckdb_extensions": "FROM duckdb_extensions()",
+    "duckdb_extension_repositories": "FROM duckdb_extension_repositories()",
+    "duckdb_variables": "FROM duckdb_variables()",
+    "pragma_database_list": "FROM pragma_database_list",
+    "pragma_database_size": "FROM pragma_database_size()",
+    "pragma_storage_info": "FROM pragma_storage_info('runs')",
+    "checkpoint()": "FROM checkpoint()",
+    "force_checkpoint()": "FROM force_checkpoint('warehouse')",
+    "truncate_duckdb_logs()": "FROM truncate_duckdb_logs()",
+    "add_grammar_extension()": "FROM add_grammar_extension('a')",
+    "create_external_resource()": "FROM create_external_resource('a')",
+    "a pointer": "FROM arrow_scan(1::BIGINT, 1::BIGINT, 1::BIGINT)",
+    "a frame of the program": "FROM pandas_scan(1::BIGINT)",
+    "a function of the program": "FROM python_map_function((SELECT 1))",
+    "current_setting": "SELECT current_setting('secret_directory')",
+    "current_setting as a method": "SELECT 'secret_directory'.current_setting()",
+    "current_setting in a lambda": "SELECT list_transform(['allowed_paths'], lambda x: current_setting(x))",
+    "current_setting in a plan": "SELECT json_serialize_plan('SELECT current_setting(''allowed_paths'')',"
+    " optimize := true)",
+    "getvariable": "SELECT getvariable('a')",
+    "write_log": "SELECT write_log('a')",
+    "a wait": "SELECT pg_sleep(1000)",
+    "the program's memory": "SELECT finalize('\\x00'::BLOB)",
+    "typographic quotes": "FROM \u2018{beside}/s.csv\u2019",
+    "full-width letters": "FROM \uff52\uff45\uff41\uff44_text('{beside}/s.txt')",
+    "a zero width in the name": "FROM read\u200b_text('{beside}/s.txt')",
+    "a NUL in the name": "FROM read_text\x00('{beside}/s.txt')",
+    "an escape in the name": "FROM U&\"read\\005ftext\"('{beside}/s.txt')",
+    "a data address": "FROM 'data:text/csv,a'",
+    "a file of the person": "FROM '~/.bashrc.csv'",
+    "a pipe": "FROM read_csv('ls |')",
+    "a pipe as a table": "FROM 'ls |'",
+    "the shell of DuckDB": ".shell ls",
+    "a read of DuckDB's shell": ".read {beside}/s.txt",
+    "an exclamation mark": "! ls",
+    "psql's copy": "\\copy runs to '{beside}/out.csv'",
+    "EXPLAIN ANALYZE of a file": "EXPLAIN ANALYZE FROM read_text('{beside}/s.txt')",
+    "DESCRIBE of a file": "DESCRIBE FROM read_text('{beside}/s.txt')",
+    "SUMMARIZE of a file": "SUMMARIZE FROM '{beside}/s.csv'",
+    "an extension that is not there": "FROM st_read('{beside}/s.csv')",
+    "a database that is not there": "FROM sqlite_scan('{beside}/s.db', 't')",
+    "a semicolon in a string": "SELECT ';' ; DROP TABLE runs",
+    "a semicolon in a name": 'SELECT 1 AS ";" ; DROP TABLE runs',
+    "a query without end": "SELECT " + "(" * 60_000 + "1" + ")" * 60_000,
+    "brackets in brackets": "SELECT " + "[" * 900 + "1" + "]" * 900,
     "nothing": "",
     "only a comment": "-- SELECT 1",
 }
@@ -445,10 +524,20 @@ QUESTIONS = [
     "WITH r AS (FROM runs) SELECT count(*) FROM r",
     "DESCRIBE runs",
     "SHOW TABLES",
+    "SHOW ALL TABLES",
+    "SHOW runs",
+    "SHOW LEADERBOARD",
+    "FROM leaderboard_as_of(1)",
+    "FROM json_each('[1]')",
     "SUMMARIZE reviews",
     "FROM sol_execbench_leaderboard.leaderboard LIMIT 1",
     "SELECT table_name, comment FROM duckdb_tables()",
 ]
+
+
+def paths_of_host(place: Place) -> list[str]:
+    """Places of this machine that no answer names: the home's, the person's, the program's."""
+    return [str(place.home.parent), str(Path.home()) + "/", sys.prefix, str(Path(__file__).parents[2])]
 
 
 @pytest.mark.parametrize("name", ESCAPES)
@@ -458,6 +547,8 @@ def test_there_is_no_way_out(name: str, place: Place, untouched: None) -> None:
     assert words.strip()
     assert SECRET not in words
     assert "Traceback" not in words
+    asked = place.named(ESCAPES[name])
+    assert [path for path in paths_of_host(place) if path in words and path not in asked] == []
 
 
 @pytest.mark.parametrize(
@@ -473,18 +564,106 @@ def test_a_question_is_answered(query: str, place: Place) -> None:
     assert json.loads(answered(place, query))
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT name, value FROM duckdb_settings()",
-        "SELECT * FROM duckdb_databases()",
-        "FROM pragma_database_list",
-    ],
-)
-def test_no_path_of_the_host_is_shown(query: str, place: Place) -> None:
-    _, answer, _ = place.child(query, "json")
-    assert str(place.home) not in answer.decode()
-    assert str(Path.home() / ".duckdb") not in answer.decode()
+@pytest.fixture
+def closed(place: Place) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(place.warehouse, read_only=True, config=DENIED) as connection:
+        yield connection
+
+
+def test_a_table_function_is_refused_unless_it_is_known_to_show_nothing(closed: duckdb.DuckDBPyConnection) -> None:
+    query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE internal AND function_type LIKE 'table%'"
+    others = {name for (name,) in closed.execute(query).fetchall()} - OPEN_FUNCTIONS
+    assert {"read_csv", "glob", "query", "duckdb_settings", "checkpoint", "arrow_scan"} <= others
+    for name in others:
+        with pytest.raises(QueryRefused, match=f"^{name} is not answered"):
+            only_select(closed, f"FROM {name}()")
+
+
+def test_a_view_of_duckdb_itself_is_refused_unless_it_is_known_to_show_nothing(
+    closed: duckdb.DuckDBPyConnection,
+) -> None:
+    views = closed.execute("SELECT schema_name, view_name FROM duckdb_views() WHERE internal").fetchall()
+    others = [(schema, name) for schema, name in views if name not in OPEN_VIEWS]
+    assert {"pg_settings", "duckdb_databases", "duckdb_logs"} <= {name for _, name in others}
+    for schema, name in others:
+        for said in (f"{schema}.{name}", f'system."{schema}"."{name.upper()}"', name):
+            with pytest.raises(QueryRefused, match=f"(?i)^{name} is not answered"):
+                only_select(closed, f"SELECT 1 FROM {said}")
+
+
+@pytest.mark.parametrize("name", sorted(OPEN_FUNCTIONS & {f"duckdb_{one}" for one in
+    ("columns", "constraints", "functions", "indexes", "keywords", "schemas", "sequences", "tables", "types", "views")}
+    | {"pragma_version", "pg_timezone_names", "icu_calendar_names"}))  # fmt: skip
+def test_what_an_open_function_shows_names_no_place(name: str, place: Place) -> None:
+    shown = answered(place, f"FROM {name}()", "csv").decode()
+    assert [path for path in paths_of_host(place) if path in shown] == []
+
+
+@pytest.mark.parametrize("name", sorted(OPEN_VIEWS))
+def test_what_an_open_view_shows_names_no_place(name: str, place: Place) -> None:
+    schemas = ("information_schema", "pg_catalog", "main")
+    outcomes = [place.child(f"FROM system.{schema}.{name}", "csv") for schema in schemas]
+    shown = [answer.decode() for code, answer, _ in outcomes if code == 0]
+    assert shown
+    assert [path for path in paths_of_host(place) for text in shown if path in text] == []
+
+
+def test_words_keep_paths_that_the_query_named_and_lose_all_others() -> None:
+    query = "SELECT a/b FROM 'x/y.csv' WHERE p = '/kernels/5'"
+    error = RuntimeError(
+        'IO Error: cannot open "/var/lib/some where/w.duckdb" or file:///opt/x.so or C:\\Users\\me or ~/.duckdb/a'
+        " near a/b and x/y.csv and '/kernels/5'\n\nStack Trace:\n\n0 /usr/lib/python/duckdb.so(+0x1)"
+    )
+    assert in_words(error, query, ["/var/lib/some where"]) == (
+        "IO Error: cannot open \"…\" or … or … or … near a/b and x/y.csv and '/kernels/5'"
+    )
+
+
+def test_a_warehouse_that_cannot_be_opened_is_told_without_its_place(tmp_path: Path) -> None:
+    (tmp_path / "a place").mkdir()
+    published_path(tmp_path / "a place").write_bytes(b"no database")
+    with pytest.raises(QueryRefused) as refused, tempfile.TemporaryFile() as out:
+        answer_query(published_path(tmp_path / "a place"), "SELECT 1", "json", out, timeout_s=20, memory_mb=64)
+    assert "not a valid DuckDB database file" in str(refused.value)
+    assert "a place" not in str(refused.value)
+    assert str(tmp_path) not in str(refused.value)
+
+
+def test_the_system_refuses_any_file_even_if_duckdb_would_not(place: Place) -> None:
+    code = (
+        "import sys, warehouse.adhoc as adhoc\n"
+        "adhoc.DENIED.clear()\n"
+        "adhoc.only_select = lambda connection, query: connection.extract_statements(query)[0]\n"
+        "raise SystemExit(adhoc._child())\n"
+    )
+    for query in (f"FROM read_text('{place.beside}/s.txt')", f"COPY (SELECT 1) TO '{place.beside}/out.csv'"):
+        task = {"warehouse": str(place.warehouse), "query": query, "form": "csv", "timeout_s": 20, "memory_mb": 64}
+        done = subprocess.run(
+            [sys.executable, "-c", code], input=json.dumps(task), capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (EXIT_REFUSED, "")
+        assert "Too many open files" in done.stderr
+    assert not (place.beside / "out.csv").exists()
+
+
+def test_the_child_sees_nothing_of_the_environment_that_it_does_not_need(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, str]] = []
+    start = subprocess.Popen
+
+    def started(*arguments: Any, **named: Any) -> Any:
+        given.append(named["env"])
+        return start(*arguments, **named)
+
+    for name in ("AWS_SECRET_ACCESS_KEY", "KIX_CONTACT", "HOME_OF_SECRETS", "PREFECT_API_KEY"):
+        monkeypatch.setenv(name, SECRET)
+    monkeypatch.setattr("warehouse.adhoc.subprocess.Popen", started)
+    assert ask(place, "SELECT 1 AS a", "csv") == b"a\n1\n"
+    (environment,) = given
+    assert SECRET not in environment.values()
+    assert "HOME" not in environment
+    assert "PATH" in environment
 
 
 # -- bounds
@@ -522,11 +701,77 @@ def test_a_huge_value_is_refused_in_words(query: str, place: Place, untouched: N
     assert "KIX_SQL_MEMORY_MB" in words
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT lpad('a', 1000000000, 'b')",
+        "SELECT (repeat('9', 10000000))::BIGNUM",
+        "SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))",
+        "WITH RECURSIVE t AS (SELECT 'a' AS s UNION ALL SELECT s || s FROM t) SELECT length(s) FROM t",
+        "SELECT list_transform(range(1000000000), lambda x: x)",
+        "SELECT printf('%1000000000d', 1)",
+        "SELECT json(repeat('[', 100000000))",
+        "SELECT CAST(repeat('x', 50000000) AS INT)",
+    ],
+)
+def test_whatever_costs_too_much_ends_in_time_and_words(query: str, place: Place, untouched: None) -> None:
+    began = time.monotonic()
+    answer, words = outcome(place, query, form="csv", timeout_s=1, memory_mb=128)
+    assert time.monotonic() - began < 1 + 10 + 5
+    assert answer == b""
+    assert "longer than 1 s" in words or "128 MiB" in words or "Malformed JSON" in words
+    assert len(words) < 3_000
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT regexp_matches(repeat('a', 300000), '(a*)*b')",
+        "SELECT regexp_matches(repeat('a', 300000), '^(a|aa)+$')",
+        "SELECT regexp_replace(repeat('a', 300000), '(a|a?)+c', '', 'g')",
+    ],
+)
+def test_no_pattern_is_slow(query: str, place: Place) -> None:
+    assert len(rows(place, query)) == 1
+
+
+def test_a_query_of_more_than_a_hundred_thousand_characters_is_not_read(place: Place) -> None:
+    code, answer, words = place.child("SELECT 1" + " " * 100_000, "csv")
+    assert (code, answer) == (EXIT_REFUSED, b"")
+    assert "100,008 characters" in words
+
+
+def test_quoted_values_do_not_make_words_long(place: Place) -> None:
+    code, answer, words = place.child("SELECT error(repeat('no ', 1000000))", "csv")
+    assert (code, answer) == (EXIT_REFUSED, b"")
+    assert words.startswith("Invalid Input Error: no no")
+    assert len(words) < 2_100
+
+
+def test_as_many_columns_of_one_name_as_a_query_can_hold_are_numbered_at_once(place: Place) -> None:
+    names = answered(place, "SELECT " + ",".join(["1 AS a"] * 10_000), "csv").decode().splitlines()[0].split(",")
+    assert (names[:3], names[-1]) == (["a", "a_1", "a_2"], "a_9999")
+
+
+@pytest.mark.parametrize("form", ["csv", "safe-csv", "json", "jsonl", "table", "parquet"])
+def test_the_one_who_asks_holds_nothing_of_a_large_answer(form: str, place: Place) -> None:
+    query = "SELECT range, repeat('x', 2000) AS a FROM range(15000)"
+    tracemalloc.start()
+    try:
+        with Path(os.devnull).open("wb") as out:
+            answer_query(place.warehouse, query, form, out, timeout_s=60, memory_mb=1024)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 5_000_000  # bytes, of an answer of 30 MB
+
+
 def test_a_huge_value_costs_no_more_memory_than_allowed(place: Place) -> None:
     code = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from warehouse.adhoc import QueryRefused, answer_query\n"
+        "from warehouse.adhoc import answer_query\n"
+        "from warehouse.admission import QueryRefused\n"
         "try:\n"
         "    with open('/dev/null', 'wb') as out:\n"
         "        answer_query(Path(sys.argv[1]), sys.argv[2], 'json', out, timeout_s=20, memory_mb=128)\n"
@@ -571,6 +816,83 @@ def test_nothing_that_a_terminal_obeys_is_in_a_table(place: Place) -> None:
     text = answered(place, query, "table").decode()
     assert {char for char in text if not char.isprintable()} == {"\n"}
     assert text.count("[31mb") == len(codes)
+
+
+HOSTILE = "\x1b[31mred\x1b]0;title\x07\x9b2J\x7f\u202eevil\u200b\u2066\ufeff\rover"
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "jsonl", "table"])
+def test_nothing_that_a_terminal_obeys_reaches_one(form: str, place: Place) -> None:
+    text = on_terminal([str(KIX), "sql", f"SELECT '{HOSTILE}' AS \"{HOSTILE}\"", "--format", form,
+                        "--home", str(place.home)])  # fmt: skip
+    assert "red" in text
+    assert "evil" in text
+    assert obeyed(text) == set()
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_file_or_pipe_gets_every_character_as_it_is(form: str, place: Place, tmp_path: Path) -> None:
+    query, home = f"SELECT '{HOSTILE}' AS a", ("--home", str(place.home))
+    file = tmp_path / "answer"
+    assert kix(query, "--format", form, "--output", str(file), *home).returncode == 0
+    piped = kix(query, "--format", form, *home).stdout
+    assert file.read_bytes() == piped
+    readers = {
+        "csv": lambda body: list(csv.reader(io.StringIO(body.decode(), newline="")))[1][0],
+        "parquet": lambda body: pl.read_parquet(io.BytesIO(body))["a"][0],
+    }
+    assert readers[form](piped) == HOSTILE
+
+
+@pytest.mark.parametrize("form", ["csv", "safe-csv"])
+def test_a_line_break_of_any_kind_stays_in_its_cell(form: str, place: Place) -> None:
+    query = r"SELECT 'a' || chr(13) || 'b' AS r, 'a' || chr(10) || 'b' AS n, 'a' || chr(13) || chr(10) || 'b' AS rn"
+    body = answered(place, query, form)
+    assert list(csv.reader(io.StringIO(body.decode(), newline="")))[1:] == [["a\rb", "a\nb", "a\r\nb"]]
+    assert pl.read_csv(io.BytesIO(body)).row(0) == ("a\rb", "a\nb", "a\r\nb")
+
+
+# -- spreadsheets
+
+
+FORMULAS = [
+    "=1+1", "+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", "\n=1", " =1", '"=1"', "'=1", "\uff1d1", "\uff0b1", "\uff0d1",
+    "\uff201", "\u22121", "\ufe621", "\u200b=1", "\ufeff=1", "\u00a0=1", "=cmd|' /C calc'!A0", "-", "=",
+]  # fmt: skip
+
+
+def safe_cells(place: Place, query: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(answered(place, query, "safe-csv").decode(), newline="")))
+
+
+def test_no_text_in_a_safe_csv_begins_a_formula(place: Place) -> None:
+    told = ", ".join(f"({place}, {literal(text)})" for place, text in enumerate(FORMULAS))
+    _, *found = safe_cells(place, f"SELECT a, [a], a AS b FROM (VALUES {told}) t(n, a) ORDER BY n")
+    assert [row[0] for row in found] == [f"'{text}" for text in FORMULAS]
+    assert all(row[1].startswith("[") for row in found)
+
+
+def test_other_texts_and_numbers_stay_as_they_are_in_a_safe_csv(place: Place) -> None:
+    query = (
+        "SELECT -5 AS i, -1.5::DOUBLE AS d, -2.50::DECIMAL(4, 2) AS m, 'a=b' AS t, '5-4' AS u, NULL AS n, '' AS e,"
+        " 'a@b.c' AS w, '-inf'::DOUBLE AS f, INTERVAL '-1 day' AS v, -170141183460469231731687303715884105727 AS h"
+    )
+    text = answered(place, query, "safe-csv").decode().splitlines()[1]
+    assert text.startswith('-5,-1.5,-2.50,"a=b","5-4","","","a@b.c","\'-inf","\'-1 day')
+    assert text.endswith(",-170141183460469231731687303715884105727")
+
+
+def test_the_name_of_a_column_begins_no_formula_either(place: Place) -> None:
+    assert safe_cells(place, 'SELECT 1 AS "=1+1", 2 AS b') == [["'=1+1", "b"], ["1", "2"]]
+
+
+def test_safe_csv_is_csv_only(place: Place) -> None:
+    home = ("--home", str(place.home))
+    done = kix("SELECT '=1' AS a", "--safe-csv", *home)
+    assert done.returncode == 2
+    assert b"--safe-csv goes with --format csv, not with table" in done.stderr
+    assert kix("SELECT '=1' AS a", "--safe-csv", "--format", "csv", *home).stdout == b'"a"\n"\'=1"\n'
+    assert answered(place, "SELECT '=1' AS a", "csv") == b"a\n=1\n"
 
 
 def test_markup_in_a_value_is_only_text(place: Place) -> None:
