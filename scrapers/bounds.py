@@ -25,6 +25,8 @@ class Limits:
     attempts: int = 6
     retry_s: float = 300.0
     wait_max_s: float = 30.0
+    crawl_delay_s: float = 60.0
+    robots_bytes: int = 1024 * 1024
 
 
 class BoundedBody:

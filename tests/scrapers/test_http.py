@@ -250,15 +250,6 @@ def test_what_the_policy_does_not_name_is_not_asked(archive, canary, url):
     assert archive.fetches(1) == []
 
 
-def test_a_host_that_the_policy_names_is_asked_by_https(archive):
-    async def work(client: Client) -> int:
-        with pytest.raises(GiveUp, match="broken transfer"):  # nothing with a certificate listens there
-            await client("https://127.0.0.1/")
-        return client.traffic.requests
-
-    assert run(archive, work, limits=ONCE) == 1
-
-
 @pytest.mark.parametrize(
     "url",
     [
