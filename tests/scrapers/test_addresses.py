@@ -290,12 +290,14 @@ def test_a_redirect_to_a_name_that_leads_inside_is_not_connected_to(archive, nam
     "host",
     [
         "2130706433", "0x7f000001", "0x7f.1", "017700000001", "0177.0.0.1", "127.1", "127.0.1", "0", "[::1]",
-        "[::ffff:7f00:1]", "[::ffff:127.0.0.1]", "[0:0:0:0:0:0:0:1]", "localhost", "localhost.", "LOCALHOST", "127.0.0.1.",
+        "[::ffff:7f00:1]", "[::ffff:127.0.0.1]", "[0:0:0:0:0:0:0:1]",
+        "localhost", "localhost.", "LOCALHOST", "127.0.0.1.",
         "①②⑦.⓪.⓪.①",
         "127。0。0。1", f"{HOST}.", "board。example.evil.example", "bоard.example", "board.example%00.evil.example",
         "board.example@127.0.0.1", "board.example:443@127.0.0.1", "127.0.0.1#@board.example",
         "127.0.0.1\\@board.example",
-        "127.0.0.1?@board.example", "169.254.169.254", "metadata.google.internal",
+        "127.0.0.1?@board.example",
+        "169.254.169.254", "metadata.google.internal",
     ],
 )  # fmt: skip
 def test_no_spelling_of_another_host_passes_for_the_policys(archive, connected, host):
