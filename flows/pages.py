@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flows.console import fail
 from scrapers import saved
-from scrapers.addresses import without_secrets, without_user_info
+from scrapers.addresses import without_secrets
 
 MOST_FILE_BYTES = 16 * 1024 * 1024
 _ID = re.compile(r"[0-9a-f]{8}[0-9a-f-]*|sha256:[0-9a-f]{64}")
@@ -27,7 +27,7 @@ def pages_given(given: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[Path, ..
         elif _ID.fullmatch(one):
             names[one] = None
         else:
-            fail(f"--page {without_user_info(one)!r} is no file, no https address of a run page and no run's id", 2)
+            fail(f"--page {one.rpartition('@')[2]!r} is no file, no https address of a run page and no run's id", 2)
     return tuple(names), tuple(files)
 
 

@@ -35,8 +35,12 @@ class Settings(BaseSettings):
     sources: Annotated[tuple[str, ...], NoDecode] = Field((), description="Sources that `kix sync` reads, by comma")
     contact: str = Field("", description="Address or page that tells a source's operator who is asking")
     name: str = Field("", description="Who signs notes and verdicts; else the login name")
-    connections: PositiveInt | None = Field(None, description="Connections to a host at once")
-    requests_per_s: PositiveFloat | None = Field(None, description="Requests a second to a host; loopback is unpaced")
+    connections: PositiveInt | None = Field(
+        None, description="Connections to a host at once; else as the source has it"
+    )
+    requests_per_s: PositiveFloat | None = Field(
+        None, description="Requests a second to a host, else as the source has it; loopback is unpaced"
+    )
     max_body_bytes: PositiveInt = Field(64 * 1024 * 1024, description="Largest answer, after decompression")
     max_expansion: PositiveInt = Field(200, description="Largest ratio of an answer to what was received of it")
     max_redirects: int = Field(3, ge=0, description="Redirects followed for one answer")
