@@ -41,7 +41,7 @@ class Settings(BaseSettings):
     requests_per_s: PositiveFloat | None = Field(
         None, description="Requests a second to a host, else as the source has it; loopback is unpaced"
     )
-    max_body_bytes: PositiveInt = Field(64 * 1024 * 1024, description="Largest answer, after decompression")
+    max_body_bytes: PositiveInt = Field(32 * 1024 * 1024, description="Largest answer, after decompression")
     max_expansion: PositiveInt = Field(200, description="Largest ratio of an answer to what was received of it")
     max_redirects: int = Field(3, ge=0, description="Redirects followed for one answer")
     connect_timeout_s: PositiveFloat = Field(

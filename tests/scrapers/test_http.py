@@ -591,7 +591,7 @@ def test_a_compression_bomb_does_no_harm(board, tmp_path):
     reason, kib, second_reason, second_kib = done.stdout.splitlines()
     assert "larger than the bound" in reason
     assert "larger than the bound" in second_reason
-    assert int(kib) + int(second_kib) < 160 * 1024  # the default bound on a body is 64 MiB
+    assert int(kib) + int(second_kib) < 80 * 1024  # the default bound on a body is 32 MiB
 
 
 def test_the_ratio_is_bounded_below_the_bound_on_bytes(board, archive):
