@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import shutil
@@ -16,6 +17,7 @@ import pytest
 from board_server import API, BoardServer, Reply
 from conftest import KIX, SAMPLE, run_sync
 
+from flows.interrupts import run_interruptible
 from flows.lock import holding
 from scrapers.archive import Archive
 
@@ -47,6 +49,15 @@ def wait_for(what: Callable[[], object], process: subprocess.Popen[str]) -> None
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.005)
+
+
+def hears_alarms(pid: int) -> bool:
+    """Whether a process has begun its sync: it then has a handler for SIGALRM, the bit below its number."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        pytest.skip("no /proc to see from what a process listens to")
+    caught = next(line for line in status.read_text().splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) & 1 << (signal.SIGALRM - 1))
 
 
 def end(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int, str, float]:
@@ -98,7 +109,8 @@ def test_while_keeping_a_crawl_delay(board: BoardServer, tmp_path: Path) -> None
 
 def test_while_another_one_holds_the_home(board: BoardServer, tmp_path: Path) -> None:
     with holding(tmp_path, "a test", 1), syncing(tmp_path, board) as process:
-        time.sleep(4)  # it waits by then, for a minute
+        wait_for(lambda: hears_alarms(process.pid), process)
+        time.sleep(0.5)  # it waits by then, for a minute
         code, words, took_s = end(process, signal.SIGINT)
         assert (tmp_path / "sync.lock.owner").exists()
     assert took_s < END_S + SLACK_S
@@ -109,6 +121,51 @@ def test_while_another_one_holds_the_home(board: BoardServer, tmp_path: Path) ->
 
 def six_hundred(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**items[0], "id": items[0]["id"] * 1000 + n} for n in range(600)]
+
+
+def test_what_waits_is_cancelled_in_order_and_the_handlers_are_as_before() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)]
+    ended: list[str] = []
+
+    async def work() -> None:
+        asyncio.get_running_loop().call_later(0.05, signal.raise_signal, signal.SIGTERM)
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        run_interruptible(work(), break_off=False)
+    assert ended == ["cancelled"]
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)] == before
+
+
+def test_what_never_waits_is_broken_off() -> None:
+    async def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(30)
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_interruptible(work())
+    assert time.monotonic() - started < 10
+
+
+def test_what_is_done_by_then_counts() -> None:
+    async def work() -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "done"
+
+    assert run_interruptible(work()) == ("done", True)
+
+
+def test_an_error_without_a_signal_is_that_error() -> None:
+    async def work() -> None:
+        raise ValueError("a fault")
+
+    with pytest.raises(ValueError, match="a fault"):
+        run_interruptible(work())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
