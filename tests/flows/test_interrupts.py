@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import json
 import shutil
 import signal
 import subprocess
@@ -121,6 +122,24 @@ def test_while_another_one_holds_the_home(board: BoardServer, tmp_path: Path) ->
 
 def six_hundred(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**items[0], "id": items[0]["id"] * 1000 + n} for n in range(600)]
+
+
+def test_what_was_done_before_the_one_that_was_interrupted_counts(
+    board: BoardServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin = board.base_url.removesuffix(API)
+    monkeypatch.setenv("KIX_BASE_URLS", json.dumps({"sol-execbench": board.base_url, "kernelindex": origin}))
+    board.answer = lambda path, n: Reply(200, {}, b"x", pause_s=60) if "sitemap" in path else None
+    report = tmp_path / "report.json"
+    command = [*KIX, "sync", "sol-execbench", "kernelindex", "--home", str(tmp_path), "--report", str(report)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: any("sitemap" in one.path for one in board.requests), process)
+        code, words, _ = end(process, signal.SIGTERM)
+    assert code == 1
+    assert "sol-execbench: complete" in words
+    assert "kernelindex: interrupted, nothing was changed" in words
+    assert json.loads(report.read_text(encoding="utf-8"))["status"] == "complete"
+    assert (tmp_path / "warehouse.duckdb").exists()
 
 
 def test_what_waits_is_cancelled_in_order_and_the_handlers_are_as_before() -> None:
