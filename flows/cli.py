@@ -95,7 +95,10 @@ def sync(**options: Any) -> None:
       kix sync sol-execbench --offline --dry-run --json
       kix sync kernelindex --page run-3483.html --page https://kernelindex.com/runs/ID
     """
-    from flows.commands.sync import run_sync
+    from flows.interrupts import starting
+
+    with starting("the sync"):
+        from flows.commands.sync import run_sync
 
     raise SystemExit(run_sync(**options))
 

@@ -62,6 +62,8 @@ def _problem(error: Exception) -> str:
         return str(error)
     first = errors()[0]
     name = ".".join(map(str, first["loc"]))
+    if name.startswith("base_urls"):  # its value may hold a password
+        return f"{name} (KIX_BASE_URLS): {first['msg']}"
     return f"{name} (KIX_{name.upper()}) is {first['input']!r}: {first['msg']}"
 
 

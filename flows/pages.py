@@ -7,6 +7,7 @@ from pathlib import Path
 
 from flows.console import fail
 from scrapers import saved
+from scrapers.addresses import without_secrets
 
 MOST_FILE_BYTES = 16 * 1024 * 1024
 _ID = re.compile(r"[0-9a-f]{8}[0-9a-f-]*|sha256:[0-9a-f]{64}")
@@ -19,15 +20,23 @@ def pages_given(given: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[Path, ..
     for one in _with_lists(given):
         path = Path(one)
         if one.startswith(("https://", "http://")):
-            names[one] = None
+            names[_address(one)] = None
         elif _is_file(path):
             names[saved.address(path.name, _read(path))] = None
             files.append(path)
         elif _ID.fullmatch(one):
             names[one] = None
         else:
-            fail(f"--page {one!r} is no file, no https address of a run page and no run's id", 2)
+            fail(f"--page {one.rpartition('@')[2]!r} is no file, no https address of a run page and no run's id", 2)
     return tuple(names), tuple(files)
+
+
+def _address(url: str) -> str:
+    """Return a page's address as it may be kept: its query, which names nothing, stays out. Credentials end here."""
+    shown = without_secrets(url)
+    if "@" in url:
+        fail(f"--page {shown}: credentials have no place in an address, and kix sends none", 2)
+    return shown
 
 
 def _with_lists(given: tuple[str, ...]) -> list[str]:

@@ -18,6 +18,7 @@ from pydantic_settings import (
 )
 
 from flows.cron import check_cron
+from scrapers.addresses import check_base_url
 
 
 def default_home() -> Path:
@@ -34,17 +35,29 @@ class Settings(BaseSettings):
     sources: Annotated[tuple[str, ...], NoDecode] = Field((), description="Sources that `kix sync` reads, by comma")
     contact: str = Field("", description="Address or page that tells a source's operator who is asking")
     name: str = Field("", description="Who signs notes and verdicts; else the login name")
-    connections: PositiveInt | None = Field(None, description="Connections to a host at once")
-    requests_per_s: PositiveFloat | None = Field(None, description="Requests a second to a host; loopback is unpaced")
-    max_body_bytes: PositiveInt = Field(64 * 1024 * 1024, description="Largest answer, after decompression")
+    connections: PositiveInt | None = Field(
+        None, description="Connections to a host at once; else as the source has it"
+    )
+    requests_per_s: PositiveFloat | None = Field(
+        None, description="Requests a second to a host, else as the source has it; loopback is unpaced"
+    )
+    max_body_bytes: PositiveInt = Field(32 * 1024 * 1024, description="Largest answer, after decompression")
     max_expansion: PositiveInt = Field(200, description="Largest ratio of an answer to what was received of it")
     max_redirects: int = Field(3, ge=0, description="Redirects followed for one answer")
-    connect_timeout_s: PositiveFloat = 10.0
+    connect_timeout_s: PositiveFloat = Field(
+        10.0, description="Longest time for a connection, with finding its address"
+    )
     read_timeout_s: PositiveFloat = Field(20.0, description="Longest silence within an answer")
     answer_timeout_s: PositiveFloat = Field(60.0, description="Longest time for one whole answer")
     attempts: PositiveInt = Field(6, description="Tries for one answer")
     retry_timeout_s: PositiveFloat = Field(300.0, description="Longest time for all tries of one answer")
     max_wait_s: PositiveFloat = Field(30.0, description="Longest wait between tries; a longer Retry-After ends them")
+    max_crawl_delay_s: PositiveFloat = Field(
+        60.0, description="Longest Crawl-delay of a robots.txt that is kept; with a longer one nothing is asked"
+    )
+    max_robots_bytes: PositiveInt = Field(
+        1024 * 1024, description="Largest robots.txt; with a larger one nothing is asked"
+    )
     lock_timeout_s: float = Field(60.0, ge=0, description="How long a sync waits for another one of the same home")
     memory_limit: str = Field("1GB", description="DuckDB's memory during a load; what does not fit goes to disk")
     schedules: dict[str, str] = Field(
@@ -75,6 +88,17 @@ class Settings(BaseSettings):
                 checked[name] = check_cron(text)
             except ValueError as error:
                 raise ValueError(f"the schedule of {name}: {error}") from None
+        return checked
+
+    @field_validator("base_urls")
+    @classmethod
+    def _addresses(cls, value: dict[str, str]) -> dict[str, str]:
+        checked = {}
+        for name, url in value.items():
+            try:
+                checked[name] = check_base_url(url)
+            except ValueError as error:
+                raise ValueError(f"the base URL of {name}: {error}") from None
         return checked
 
     @classmethod

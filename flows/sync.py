@@ -24,6 +24,7 @@ from flows.registry import Source
 from flows.report import Report
 from flows.settings import Settings
 from scrapers import saved
+from scrapers.addresses import check_base_url
 from scrapers.archive import Archive, Offline, SyncRecord
 from scrapers.bounds import Limits
 from scrapers.contract import Entry, Fetch, Index, Part, Reading, Scope
@@ -93,6 +94,10 @@ async def sync(
             await run.run(step)
         except (SyncFailed, WarehouseError) as error:
             run.report.status, run.report.error = "failed", str(error)
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            if not run.is_published():
+                raise
+            # It came too late: the new state is there, and whole.
         run.close()
         return run.report
 
@@ -120,7 +125,11 @@ class _SyncRun:
         sample = request.mode == "sample"
         if not sample and request.base_url is None:
             request = self._request = replace(request, base_url=settings.base_urls.get(policy.slug))
-        self._base_url = (flows.sample.BASE_URL if sample else request.base_url or policy.base_url).rstrip("/")
+        try:
+            given = request.base_url and check_base_url(request.base_url)
+        except ValueError as error:
+            raise SyncFailed(f"the base URL of {policy.slug}: {error}") from None
+        self._base_url = flows.sample.BASE_URL if sample else (given or policy.base_url).rstrip("/")
         flows.sample.check_not_mixed(archive, synthetic=sample)
         self._record = self._open()
         self._traffic = Traffic()
@@ -253,6 +262,10 @@ class _SyncRun:
         if not self._source.boards:
             report.discovered = {"pages": len(self._parts), "kernels": 0, "workloads": 0, "submissions": 0}
 
+    def is_published(self) -> bool:
+        """Whether the published state holds this sync already."""
+        return synced_as(self._settings.home, self._record.sync_id) is not None
+
     def close(self) -> None:
         """Complete the report and write down in the archive how the sync ended."""
         report = self.report
@@ -282,4 +295,6 @@ def limits(settings: Settings) -> Limits:
         attempts=settings.attempts,
         retry_s=settings.retry_timeout_s,
         wait_max_s=settings.max_wait_s,
+        crawl_delay_s=settings.max_crawl_delay_s,
+        robots_bytes=settings.max_robots_bytes,
     )

@@ -16,7 +16,7 @@ GZIP_EXTRA_BYTES = 64 * 1024
 class Limits:
     """Bounds of one answer and of the effort for it. Sizes in bytes, times in seconds."""
 
-    body_bytes: int = 64 * 1024 * 1024
+    body_bytes: int = 32 * 1024 * 1024
     expansion: int = 200
     redirects: int = 3
     connect_s: float = 10.0
@@ -25,6 +25,8 @@ class Limits:
     attempts: int = 6
     retry_s: float = 300.0
     wait_max_s: float = 30.0
+    crawl_delay_s: float = 60.0
+    robots_bytes: int = 1024 * 1024
 
 
 class BoundedBody:
@@ -81,6 +83,7 @@ class BoundedBody:
         self._pieces.append(piece)
 
     def _too_large(self) -> GiveUp:
+        self._pieces.clear()  # the error that says so holds on to this body
         bound = f"{self._limits.body_bytes:,} bytes, and {self._limits.expansion} times what was received"
         return GiveUp(self._url, f"body larger than the bound ({bound})")
 

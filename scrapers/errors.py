@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from scrapers.addresses import without_user_info
+
 
 class SourceError(Exception):
     """An answer that cannot be used: which one, why, and what to do about it.
 
-    `locator` names the answer or the item (a URL, `submission/12`); `reason` is for a person.
+    `locator` names the answer or the item (a URL, `submission/12`); `reason` is for a person. Both are printed and
+    stored, so whatever URL is in them is without user and password.
     """
 
     def __init__(self, locator: str, reason: str) -> None:
+        locator, reason = without_user_info(locator), without_user_info(reason)
         super().__init__(f"{locator}: {reason}")
         self.locator = locator
         self.reason = reason

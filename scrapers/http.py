@@ -1,7 +1,8 @@
 """The only HTTP client: allow-list, limits, pacing, robots, retries, revalidation. Every answer goes to the archive.
 
-It works on httpx's transport, below httpx's client: no cookies, no proxies or credentials from the environment, no
-redirect is followed unseen, and the raw bytes are there to be bounded (docs/adr/0003).
+It works on httpcore, below httpx's client: no cookies, no proxies or credentials from the environment, no redirect is
+followed unseen, every address is looked at before it is connected to, and the raw bytes are there to be bounded
+(docs/adr/0003).
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urljoin
 
+import httpcore
 import httpx
 import stamina
 from aiolimiter import AsyncLimiter
 from protego import Protego
 
+from scrapers.addresses import without_secrets
 from scrapers.archive import Archive, FetchRecord, Validators
 from scrapers.bounds import BoundedBody, Limits, retry_after_s
+from scrapers.connect import AddressRefused, CheckedBackend
 from scrapers.contract import Capture, SourcePolicy
 from scrapers.errors import GiveUp, NoSuchAnswer, TryAgain
 
@@ -33,7 +37,13 @@ PRODUCT = "kix"
 """The name that robots.txt knows us by."""
 
 REFUSAL_BYTES = 64 * 1024
+KEEP_ALIVE_S = 5.0
 PASSING = frozenset({408, 425, 429})
+BROKEN = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol)
+"""What httpcore raises when a transfer did not come to its end."""
+
+UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
+"""OpenSSL's name for it; httpcore keeps the text of an error, not its kind."""
 
 # Every failed try is a line in the archive's `fetches`; a second telling on standard error would only disturb.
 stamina.instrumentation.set_on_retry_hooks(())
@@ -102,16 +112,18 @@ class Client:
         self._seen: set[str] = set()
         self._hosts: dict[str, Host] = {}
         self._slots = asyncio.Semaphore(policy.connections)
-        size = policy.connections
-        self._transport = httpx.AsyncHTTPTransport(
-            trust_env=False, limits=httpx.Limits(max_connections=size, max_keepalive_connections=size)
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=httpx.create_ssl_context(trust_env=False),
+            max_connections=policy.connections,
+            keepalive_expiry=KEEP_ALIVE_S,
+            network_backend=CheckedBackend(_parsed(base_url).raw_host.decode("ascii") if base_url else None),
         )
 
     async def __aenter__(self) -> Client:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._transport.aclose()
+        await self._pool.aclose()
 
     async def __call__(self, url: str, *, again: bool = False, fresh: bool = False) -> Capture:
         """Return the answer to `url`: from this sync's archive when it is there, else from the network."""
@@ -134,12 +146,8 @@ class Client:
     # -- permission
 
     async def _check_address(self, url: str) -> None:
-        origin, parts = _origin(url), urlsplit(url)
-        try:
-            httpx.URL(url)
-        except httpx.InvalidURL as error:
-            raise GiveUp(url, f"no address that can be asked: {error}") from error
-        if parts.username or parts.password:
+        origin, parts = _origin(url), _parsed(url)
+        if parts.userinfo:
             raise GiveUp(url, "a URL with credentials is not asked")
         path = posixpath.normpath("/" + unquote(parts.path).lstrip("/")).lower()
         if any(f"{path}/".startswith(f"{closed}/") for closed in self.policy.closed_paths):
@@ -150,8 +158,8 @@ class Client:
             return
         if parts.scheme != "https":
             raise GiveUp(url, "refused: only https (plain http needs --base-url)")
-        if parts.hostname not in self.policy.hosts or parts.port not in (None, 443):
-            raise GiveUp(url, f"refused: {parts.netloc} is not a host of {self.policy.slug}")
+        if parts.host not in self.policy.hosts or parts.port is not None:
+            raise GiveUp(url, f"refused: {parts.netloc.decode('ascii')} is not a host of {self.policy.slug}")
 
     async def _permit(self, url: str) -> None:
         await self._check_address(url)
@@ -171,10 +179,13 @@ class Client:
         return self._hosts.setdefault(_origin(url), Host())
 
     async def _learn(self, host: Host, origin: str) -> None:
-        rate = 0.0 if urlsplit(origin).hostname in LOOPBACK else self.policy.requests_per_s
+        rate = 0.0 if _parsed(origin).host in LOOPBACK else self.policy.requests_per_s
         host.pace = AsyncLimiter(1, 1 / rate) if rate else None
         host.robots = await self._read_robots(f"{origin}/robots.txt")
         delay = host.robots.crawl_delay(PRODUCT) if host.robots else None
+        if delay and delay > self._limits.crawl_delay_s:
+            bound = f"the longest that is kept is {self._limits.crawl_delay_s:g} s (KIX_MAX_CRAWL_DELAY_S)"
+            raise GiveUp(f"{origin}/robots.txt", f"asks for {delay:g} s between two requests; {bound}")
         if delay and delay > (1 / rate if rate else 0.0):
             host.pace = AsyncLimiter(1, float(delay))
 
@@ -186,6 +197,8 @@ class Client:
             return None
         except (TryAgain, GiveUp) as error:
             raise GiveUp(error.locator, f"robots.txt cannot be read, so nothing is asked: {error.reason}") from error
+        if len(capture.body) > self._limits.robots_bytes:
+            raise GiveUp(url, f"{len(capture.body):,} bytes of rules; at most {self._limits.robots_bytes:,} are read")
         return Protego.parse(capture.body.decode("utf-8-sig", errors="replace"))
 
     # -- one answer
@@ -216,14 +229,20 @@ class Client:
             answer = await self._ask(target, known if target == url else None)
             if answer.status not in REDIRECTS:
                 return target, answer
-            location = answer.headers.get("location", "")
-            try:
-                target = urljoin(target, location)
-                await permit(target)
-            except (GiveUp, ValueError) as error:
-                reason = error.reason if isinstance(error, GiveUp) else f"no address that can be asked: {error}"
-                raise GiveUp(url, f"redirected to {location}: {reason}") from error
+            target = await self._next_hop(url, target, answer.headers.get("location", ""), permit)
         raise GiveUp(url, f"more than {self._limits.redirects} redirects")
+
+    async def _next_hop(self, url: str, target: str, location: str, permit: Permit) -> str:
+        """Return where a redirect leads, if that may be asked. Its query may be a secret, and is not told."""
+        shown = without_secrets(location)
+        try:
+            following = urljoin(target, location)
+            await permit(following)
+        except GiveUp as error:
+            raise GiveUp(url, f"redirected to {shown}: {error.reason}") from error
+        except ValueError as error:
+            raise GiveUp(url, f"redirected to {shown}: no address that can be asked") from error
+        return following
 
     def _accept(self, url: str, target: str, answer: _Answer, known: Validators | None) -> Capture:
         if answer.status == 304 and known is not None:
@@ -278,25 +297,34 @@ class Client:
         return fetch.fetched_at
 
     async def _ask(self, url: str, known: Validators | None) -> _Answer:
-        headers = {"Host": urlsplit(url).netloc, "User-Agent": self._agent, "Accept-Encoding": "gzip"}
-        if known:
-            headers |= {"If-None-Match": known.etag} if known.etag else {}
-            headers |= {"If-Modified-Since": known.last_modified} if known.last_modified else {}
         limits = self._limits
-        timeouts = {"connect": limits.connect_s, "read": limits.read_s, "write": limits.read_s, "pool": None}
-        # A header is bytes; Latin-1 takes and gives back every one of them.
-        encoded = httpx.Headers(headers, encoding="latin-1")
-        request = httpx.Request("GET", url, headers=encoded, extensions={"timeout": timeouts})
+        request = self._request(url, known)
         async with self._slots:
             await self._wait_turn(url)
             self.traffic.requests += 1
             try:
                 async with asyncio.timeout(limits.answer_s):
-                    return await self._exchange(request)
-            except httpx.TransportError as error:
+                    return await self._exchange(url, request)
+            except AddressRefused as error:
+                raise GiveUp(url, str(error)) from error
+            except BROKEN as error:
+                if UNTRUSTED in str(error):
+                    raise GiveUp(url, f"its certificate is not to be trusted: {error}") from error
                 raise TryAgain(url, f"broken transfer: {str(error) or type(error).__name__}") from error
             except TimeoutError as error:
                 raise TryAgain(url, f"no whole answer within {limits.answer_s:g} s") from error
+
+    def _request(self, url: str, known: Validators | None) -> httpcore.Request:
+        parts, limits = _parsed(url), self._limits
+        headers = {"Host": parts.netloc.decode("ascii"), "User-Agent": self._agent, "Accept-Encoding": "gzip"}
+        if known:
+            headers |= {"If-None-Match": known.etag} if known.etag else {}
+            headers |= {"If-Modified-Since": known.last_modified} if known.last_modified else {}
+        timeouts = {"connect": limits.connect_s, "read": limits.read_s, "write": limits.read_s, "pool": None}
+        address = httpcore.URL(scheme=parts.raw_scheme, host=parts.raw_host, port=parts.port, target=parts.raw_path)
+        # A header is bytes; Latin-1 takes and gives back every one of them.
+        encoded = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        return httpcore.Request("GET", address, headers=encoded, extensions={"timeout": timeouts})
 
     async def _wait_turn(self, url: str) -> None:
         host = self._at(url)
@@ -305,31 +333,31 @@ class Client:
         if host.pace is not None:
             await host.pace.acquire()
 
-    async def _exchange(self, request: httpx.Request) -> _Answer:
-        response = await self._transport.handle_async_request(request)
+    async def _exchange(self, url: str, request: httpcore.Request) -> _Answer:
+        response = await self._pool.handle_async_request(request)
         try:
-            response.headers.encoding = "latin-1"
+            headers = httpx.Headers(response.headers, encoding="latin-1")
             body = b""
-            if response.status_code == 200:
-                body = await self._whole_body(str(request.url), response)
+            if response.status == 200:
+                body = await self._whole_body(url, response, headers.get("content-encoding", "identity").lower())
             else:
                 await self._skip_body(response)
-            return _Answer(response.status_code, response.headers, body)
+            return _Answer(response.status, headers, body)
         finally:
             await response.aclose()
 
-    async def _whole_body(self, url: str, response: httpx.Response) -> bytes:
-        raw = BoundedBody(url, response.headers.get("content-encoding", "identity").lower(), self._limits)
-        async for chunk in response.aiter_raw():
+    async def _whole_body(self, url: str, response: httpcore.Response, encoding: str) -> bytes:
+        raw = BoundedBody(url, encoding, self._limits)
+        async for chunk in response.aiter_stream():
             self.traffic.bytes += len(chunk)
             raw.add(chunk)
         return raw.finish()
 
-    async def _skip_body(self, response: httpx.Response) -> None:
+    async def _skip_body(self, response: httpcore.Response) -> None:
         """Read what comes with a refusal, if it is short: the connection can then be used again."""
         skipped = 0
-        with contextlib.suppress(httpx.TransportError):  # the status has said what there is to know
-            async for chunk in response.aiter_raw():
+        with contextlib.suppress(*BROKEN):  # the status has said what there is to know
+            async for chunk in response.aiter_stream():
                 self.traffic.bytes += len(chunk)
                 skipped += len(chunk)
                 if skipped > REFUSAL_BYTES:
@@ -348,12 +376,16 @@ def _wait_or_backoff(error: Exception) -> bool | float:
     return True if error.wait_s is None else error.wait_s + random.uniform(0, 0.5)  # noqa: S311  jitter, upwards only
 
 
-def _origin(url: str) -> str:
+def _parsed(url: str) -> httpx.URL:
+    """Read a URL, once for the check and for the request: two readers might see two hosts in it."""
     try:
-        parts = urlsplit(url)
-        given = parts.port
-    except ValueError as error:
+        return httpx.URL(url)
+    except httpx.InvalidURL as error:
         raise GiveUp(url, f"no address that can be asked: {error}") from error
-    port = given or {"http": 80, "https": 443}.get(parts.scheme)
-    host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname
+
+
+def _origin(url: str) -> str:
+    parts = _parsed(url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    host = f"[{parts.host}]" if ":" in parts.host else parts.raw_host.decode("ascii")
     return f"{parts.scheme}://{host}:{port}"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
-import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import click
 
 from flows.console import check_target, fail, print_json, settings_for, write_whole
+from flows.interrupts import run_interruptible
 from flows.lock import HomeBusy
 from flows.pages import pages_given
 from flows.progress import progress_bar
@@ -19,6 +16,7 @@ from flows.registry import SOURCES, Source
 from flows.report import Report
 from flows.settings import Settings
 from flows.sync import Request, sync
+from scrapers.addresses import check_base_url
 from scrapers.contract import Scope
 from scrapers.errors import SyncFailed
 from scrapers.own_files import refuse_links
@@ -57,17 +55,24 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
         fail("--page goes with a source that is read by page alone: kix sync kernelindex --page …", 2)
     named, files = pages_given(pages)
     request = Request(Scope(kernels, tag, limit, named), base_url, mode, dry_run, files)
+    reports: list[Report] = []
+    problem = None
     try:
-        reports = _run(chosen, request, settings, prefect=prefect, quiet=quiet)
+        for report in _reports(chosen, request, settings, prefect=prefect, quiet=quiet):
+            reports.append(report)  # what was done counts, also when the next one fails
     except (HomeBusy, SyncFailed, WarehouseError) as error:
-        fail(str(error))
+        problem = str(error)
     except OSError as error:
-        fail(f"cannot use {settings.home}: {error.strerror or error} ({error.filename}); nothing was changed")
+        problem = f"cannot use {settings.home}: {error.strerror or error} ({error.filename}); nothing was changed"
     except KeyboardInterrupt:
-        fail("interrupted: nothing was published; the next sync goes on where this one stopped")
-    _print(reports, as_json=as_json, quiet=quiet)
-    if report_file:
-        _write(report_file, reports)
+        stopped = chosen[len(reports)].policy.slug
+        problem = f"{stopped}: interrupted, nothing was changed; the next sync goes on where this one stopped"
+    if reports or not problem:
+        _print(reports, as_json=as_json, quiet=quiet)
+        if report_file:
+            _write(report_file, reports)
+    if problem:
+        fail(printable(problem))
     codes = {report.exit_code for report in reports}
     return 1 if 1 in codes else max(codes)
 
@@ -85,8 +90,10 @@ def _chosen(names: tuple[str, ...], settings: Settings, *, sample: bool, base_ur
     if base_url is not None:
         if sample or len(wanted) > 1:
             fail("--base-url goes with exactly one SOURCE, and not with --sample", 2)
-        if urlsplit(base_url).scheme not in ("http", "https") or not urlsplit(base_url).hostname:
-            fail(f"--base-url {base_url!r} is no http or https address", 2)
+        try:
+            check_base_url(base_url)
+        except ValueError as error:
+            fail(f"--base-url {error}", 2)
     return [SOURCES[name] for name in wanted]
 
 
@@ -97,8 +104,10 @@ def _mode(*, sample: bool, full: bool, offline: bool) -> str:
     return given[0] if given else "normal"
 
 
-def _run(sources: list[Source], request: Request, settings: Settings, *, prefect: bool, quiet: bool) -> list[Report]:
-    reports = []
+def _reports(
+    sources: list[Source], request: Request, settings: Settings, *, prefect: bool, quiet: bool
+) -> Iterator[Report]:
+    """Sync one source after the other; yields each report as soon as it is there."""
     for source in sources:
         with progress_bar(source.policy.slug, shown=not quiet and not prefect) as progress:
             if prefect:
@@ -107,21 +116,11 @@ def _run(sources: list[Source], request: Request, settings: Settings, *, prefect
                 work = sync_as_flow(source, request, settings)
             else:
                 work = sync(source, request, settings, progress=progress)
-            reports.append(asyncio.run(_interruptible(work)))
-    return reports
-
-
-async def _interruptible(work: Any) -> Report:
-    """Let SIGTERM end a sync as Ctrl-C does: by cancelling it, so that everything is closed in order."""
-    task = asyncio.ensure_future(work)
-    if sys.platform != "win32":
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
-    try:
-        report: Report = await task
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    return report
+            # Prefect hears an interrupt too, and needs its time to write that down.
+            report, told = run_interruptible(work, break_off=not prefect)
+        yield report
+        if told and source is not sources[-1]:
+            raise KeyboardInterrupt
 
 
 def _print(reports: list[Report], *, as_json: bool, quiet: bool) -> None:

@@ -16,6 +16,7 @@ HOMES = {
     "prefect": lambda path: path.parts[0] == "flows",
     "duckdb": lambda path: path.parts[0] == "warehouse",
     "httpx": lambda path: path == Path("scrapers/http.py"),
+    "httpcore": lambda path: path in (Path("scrapers/http.py"), Path("scrapers/connect.py")),
     "bs4": lambda path: path.parts[0] == "scrapers" and path.name == "parse.py",
     "sqlite3": lambda path: path == Path("scrapers/archive.py"),
 }
