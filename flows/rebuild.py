@@ -85,7 +85,11 @@ async def rebuild(settings: Settings, *, progress: Progress = silent) -> Rebuilt
         try:
             await load_all(archive, working.connection, syncs, progress=progress)
             changed = _changed(settings, working.seal())
-            return Rebuilt(len(syncs), str(working.publish()), changed)
+            path = working.publish()
+            changed += [
+                f"kept as it was, with its other schema: {one}" for one in (archive.backup, working.backup) if one
+            ]
+            return Rebuilt(len(syncs), str(path), changed)
         finally:
             working.discard()
 

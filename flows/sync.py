@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 import flows.sample
+from flows.history import check_archive_is_whole, unpublished
 from flows.loading import Outcome, Progress, load, silent
 from flows.lock import holding
+from flows.rebuild import load_all
 from flows.registry import Source
 from flows.report import Report
 from flows.settings import Settings
@@ -85,6 +87,7 @@ async def sync(
         holding(settings.home, f"kix sync {source.policy.slug}", settings.lock_timeout_s),
         Archive(settings.home / "archive.sqlite") as archive,
     ):
+        check_archive_is_whole(settings.home, archive)
         run = _SyncRun(source, request, settings, archive, progress, now)
         try:
             await run.run(step)
@@ -125,7 +128,7 @@ class _SyncRun:
         self.report = Report(
             self._record.sync_id, policy.slug, "failed", self._record.started_at, base_url=self._base_url,
             resumed=self._record.resumed, dry_run=request.dry_run, synthetic=sample,
-            warehouse=str(published_path(settings.home)),
+            warehouse=str(published_path(settings.home)), kept=[str(archive.backup)] if archive.backup else [],
         )  # fmt: skip
 
     def _open(self) -> SyncRecord:
@@ -208,8 +211,11 @@ class _SyncRun:
         reading = Reading(self._request.scope, self._index, tuple(self._parts))
         self._archive.keep_reading(self._record.sync_id, reading)
         self._archive.checkpoint()
-        working = Working(self._settings.home, self._settings.memory_limit)
+        earlier = unpublished(self._settings.home, self._archive)
+        working = Working(self._settings.home, self._settings.memory_limit, fresh=bool(earlier))
         try:
+            await load_all(self._archive, working.connection, earlier, progress=self._progress)
+            self.report.reloaded = len(earlier)
             outcome = await load(
                 self._source, self._record, reading, self._archive, working.connection,
                 finished_at=self._finish, progress=self._progress,
@@ -218,6 +224,7 @@ class _SyncRun:
             self.report.audit = audit.counts(working.connection)
             if not self._request.dry_run:
                 working.publish()
+                self.report.kept += [str(working.backup)] if working.backup else []
         finally:
             working.discard()
         return outcome.loaded
