@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from flows.rebuild import ended_well
 from scrapers.archive import Archive, SyncRecord
 from scrapers.errors import SyncFailed
 from warehouse.connection import published_path, reading
 from warehouse.query import Ended, published_syncs
+
+LOADED = frozenset({"complete", "partial"})
+"""Syncs that brought rows; the others are told of by the next that did."""
+
+
+def ended_well(archive: Archive, published: dict[int, Ended]) -> list[SyncRecord]:
+    """Return the syncs that brought rows, in order.
+
+    A sync that is `published` did, whatever the archive says: it is closed there only afterwards.
+    """
+    syncs = [
+        replace(sync, status=published[sync.sync_id][0], finished_at=published[sync.sync_id][1])
+        if sync.status == "running" and sync.sync_id in published
+        else sync
+        for sync in archive.syncs()
+    ]
+    return [sync for sync in syncs if sync.status in LOADED]
 
 
 def published(home: Path) -> dict[int, Ended]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from flows.history import ended_well
 from flows.loading import Progress, load, silent
 from flows.lock import holding
 from flows.registry import SOURCES
@@ -17,9 +18,6 @@ from warehouse.connection import Connection, WarehouseError, Working, bounded, i
 from warehouse.load import Turn
 from warehouse.proof import differences
 from warehouse.query import Ended, published_syncs
-
-LOADED = frozenset({"complete", "partial"})
-"""Syncs that brought rows; the others are told of by the next that did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +41,6 @@ async def load_all(
             finished_at=_ended(sync), turn=Turn(first=place == 1, last=place == len(syncs)),
         )  # fmt: skip
         progress("syncs", place, len(syncs))
-
-
-def ended_well(archive: Archive, published: dict[int, Ended]) -> list[SyncRecord]:
-    """Return the syncs that brought rows, in order.
-
-    A sync that is `published` did, whatever the archive says: it is closed there only afterwards.
-    """
-    syncs = [
-        replace(sync, status=published[sync.sync_id][0], finished_at=published[sync.sync_id][1])
-        if sync.status == "running" and sync.sync_id in published
-        else sync
-        for sync in archive.syncs()
-    ]
-    return [sync for sync in syncs if sync.status in LOADED]
 
 
 def _ended(sync: SyncRecord) -> Callable[[], datetime]:

@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
@@ -26,6 +26,7 @@ from scrapers.contract import Capture, Reading, Scope
 from scrapers.errors import ArchiveDamaged, GiveUp, SyncFailed
 
 SCHEMA_VERSION = 2
+SQLITE_VERSION = sqlite3.sqlite_version
 APPLICATION_ID = 0x6B697861
 RESUME_WITHIN = timedelta(hours=1)
 
@@ -185,7 +186,8 @@ class Archive:
                 os.fsync(file.fileno())
             aside.replace(kept)
         except (sqlite3.Error, OSError) as error:
-            aside.unlink(missing_ok=True)
+            with suppress(OSError):
+                aside.unlink()
             raise SyncFailed(
                 f"the archive {self.path} has schema {self.schema} and is brought to {SCHEMA_VERSION} only after a"
                 f" backup, which failed: {error}; make room for a copy of it beside it. Nothing was changed"
@@ -299,6 +301,14 @@ class Archive:
         (newest,) = self._row("SELECT coalesce(max(sync_id), 0) FROM syncs")
         return int(newest)
 
+    def newest_moment(self) -> datetime | None:
+        """Return the latest time of anything in it, None when there is nothing."""
+        (newest,) = self._row(
+            "SELECT max(moment) FROM (SELECT max(fetched_at) AS moment FROM fetches"
+            " UNION ALL SELECT max(started_at) FROM syncs UNION ALL SELECT max(finished_at) FROM syncs)"
+        )
+        return _moment(newest) if newest else None
+
     def keep_reading(self, sync_id: int, reading: Reading) -> None:
         """Keep what a sync concluded from the answers it got. A sync that is resumed concludes anew."""
         packed = self._pack.compress(msgspec.json.encode(reading))
@@ -367,6 +377,10 @@ class Archive:
     def bodies(self) -> list[str]:
         """List the digest of every body that is there, without checking it."""
         return [digest for (digest,) in self._rows("SELECT body_digest FROM bodies ORDER BY body_digest")]
+
+    def newest_bodies(self, count: int) -> list[str]:
+        """List the digests of the bodies that came last."""
+        return [one for (one,) in self._rows("SELECT body_digest FROM bodies ORDER BY rowid DESC LIMIT ?", (count,))]
 
     def holds(self, digest: str) -> bool:
         """Whether the body is there."""

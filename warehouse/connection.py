@@ -159,7 +159,7 @@ def in_words(home: Path) -> Iterator[None]:
     except (duckdb.Error, OSError) as error:
         words = str(error).lower()
         step = "nothing was published; the next sync starts from the published state"
-        if "no space" in words or "quota" in words:
+        if any(sign in words for sign in ("no space", "quota", "too large", "could not write")):
             step = f"make room in {home}"
         elif isinstance(error, UNREADABLE) or type(error) is duckdb.Error:
             step += "; if it fails again, `kix verify` says what is damaged and `kix rebuild` makes the warehouse anew"
