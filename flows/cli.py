@@ -39,7 +39,7 @@ def home_option(command: Any) -> Any:
     """Add `--home`."""
     return click.option(
         "--home",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=click.Path(file_okay=False, readable=False, path_type=Path),
         help="Folder of archive and warehouse (else KIX_HOME, else the user's data directory).",
     )(command)
 
@@ -488,6 +488,25 @@ def maintain(home: Path | None, *, compact: bool, as_json: bool) -> None:
     from flows.commands.serve import run_maintain
 
     raise SystemExit(run_maintain(settings_for(home), compact=compact, as_json=as_json))
+
+
+@main.command()
+@home_option
+@json_option
+def doctor(home: Path | None, *, as_json: bool) -> None:
+    """Look the home over: disk, rights, lock, versions, settings, archive, warehouse, clock, Prefect, stray files.
+
+    Takes a second and changes nothing. Each line says what is ok, a warning or broken, and what to do about it. Exit
+    code 0: nothing is broken; 1: something is. What takes longer, every digest and row, is `kix verify`.
+
+    \b
+    Examples:
+      kix doctor
+      kix doctor --json | jq '.findings[] | select(.state != "ok")'
+    """
+    from flows.commands.doctor import run_doctor
+
+    raise SystemExit(run_doctor(home, as_json=as_json))
 
 
 @main.command()

@@ -39,7 +39,9 @@ def settings_for(home: Path | None) -> Settings:
     try:
         return load_settings(home)
     except (ValidationError, ValueError) as error:
-        fail(f"a setting is wrong: {_problem(error)}", 2)
+        fail(f"a setting is wrong: {setting_problem(error)}", 2)
+    except OSError as error:
+        fail(f"cannot read {error.filename}: {error.strerror}; run kix as the home's owner, or choose another --home")
 
 
 @contextmanager
@@ -56,7 +58,8 @@ def asking(settings: Settings) -> Iterator[Connection]:
         fail(str(error))
 
 
-def _problem(error: Exception) -> str:
+def setting_problem(error: Exception) -> str:
+    """Say which setting is wrong, what it is, and why."""
     errors = getattr(error, "errors", None)
     if errors is None:
         return str(error)

@@ -15,6 +15,9 @@ from flows.settings import Settings
 from scrapers.archive import Archive, SyncRecord
 from scrapers.errors import SyncFailed
 
+CLOCK_TOLERANCE = timedelta(minutes=5)
+"""How far the clocks of those who write and read a home may differ."""
+
 GOOD = frozenset({"complete", "partial"})
 
 
@@ -35,8 +38,15 @@ class Freshness:
 
     @property
     def stale(self) -> bool:
-        """Whether the last whole sync is longer ago than the policy allows, or there was none."""
-        return self.read_at is None or self.now - self.read_at > timedelta(hours=self.stale_after_h)
+        """Whether the last whole sync is longer ago than the policy allows, or there was none.
+
+        One that the clock says is yet to come proves nothing: a clock was wrong, then or now.
+        """
+        return self.read_at is None or self._ahead or self.now - self.read_at > timedelta(hours=self.stale_after_h)
+
+    @property
+    def _ahead(self) -> bool:
+        return self.read_at is not None and self.read_at - self.now > CLOCK_TOLERANCE
 
     @property
     def troubled(self) -> bool:
@@ -47,6 +57,8 @@ class Freshness:
         """Say it in words, with the times in UTC."""
         if self.read_at is None:
             words = f"{self.source}: never read as a whole"
+        elif self._ahead:
+            words = f"{self.source}: last read {_time(self.read_at)}, which is yet to come: the clock is or was wrong"
         else:
             due = self.read_at + timedelta(hours=self.stale_after_h)
             told = f"stale since {_time(due)}" if self.stale else "fresh"

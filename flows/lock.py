@@ -7,15 +7,19 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from scrapers.own_files import refuse_links
+from transforms.names import printable
 
 LOCK = "sync.lock"
+OWNER: dict[str, type[str] | type[int]] = {"pid": int, "host": str, "what": str, "since": str}
+"""What is written down of a lock's owner."""
+
 SAY_SO_S = 0.5
 BUSY_S = 2.0
 """How long a scheduled run waits for the home: longer than a look at who holds it takes, and no more."""
@@ -45,11 +49,13 @@ def holding(home: Path, what: str, timeout_s: float, *, name: str = LOCK) -> Ite
         _write_owner(home / f"{name}.owner", what)
         yield
     finally:
-        (home / f"{name}.owner").unlink(missing_ok=True)
+        with suppress(OSError):
+            (home / f"{name}.owner").unlink()
         lock.release()
 
 
 def _write_owner(path: Path, what: str) -> None:
+    """Write down who holds the lock. It only tells: on a full disk there is still maintenance to be done."""
     owner = {
         "pid": os.getpid(),
         "host": socket.gethostname(),
@@ -57,10 +63,15 @@ def _write_owner(path: Path, what: str) -> None:
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     aside = path.with_name(f"{path.name}.{os.getpid()}")
-    aside.unlink(missing_ok=True)
-    with aside.open("x", encoding="utf-8") as file:
-        file.write(json.dumps(owner))
-    aside.replace(path)
+    try:
+        aside.unlink(missing_ok=True)
+        with aside.open("x", encoding="utf-8") as file:
+            file.write(json.dumps(owner))
+        aside.replace(path)
+    except OSError:
+        for left in (aside, path):  # a name from before would tell of another
+            with suppress(OSError):
+                left.unlink()
 
 
 def _await_owner(path: Path) -> None:
@@ -73,9 +84,9 @@ def _await_owner(path: Path) -> None:
 def owner(home: Path) -> dict[str, str | int] | None:
     """Return who holds the home's lock now, None when nobody does, or when it is not ours to ask (a read-only home)."""
     lock = FileLock(home / LOCK)
-    if not (home / LOCK).exists() or (home / LOCK).is_symlink():
-        return None
     try:
+        if not (home / LOCK).exists() or (home / LOCK).is_symlink():
+            return None
         lock.acquire(timeout=0)
     except Timeout:
         return _read_owner(home / f"{LOCK}.owner")
@@ -86,11 +97,12 @@ def owner(home: Path) -> dict[str, str | int] | None:
 
 
 def _read_owner(path: Path) -> dict[str, str | int]:
+    """Read who wrote himself down; what is no such note says nothing."""
     try:
-        read: dict[str, str | int] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        read = json.loads(path.read_text(encoding="utf-8"))
+        return {name: kind(read[name]) for name, kind in OWNER.items()}
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return {"what": "another process"}
-    return read
 
 
 def owner_text(home: Path, name: str = LOCK) -> str:
@@ -98,4 +110,4 @@ def owner_text(home: Path, name: str = LOCK) -> str:
     held = _read_owner(home / f"{name}.owner")
     if "pid" not in held:
         return str(held["what"])
-    return f"`{held['what']}` (process {held['pid']} on {held['host']}, since {held['since']})"
+    return printable(f"`{held['what']}` (process {held['pid']} on {held['host']}, since {held['since']})")

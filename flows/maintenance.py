@@ -6,7 +6,9 @@ Nothing that was fetched is ever dropped: bodies, fetches and readings stay for 
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from flows.lock import holding
@@ -22,22 +24,29 @@ ROOM = 2.2
 """Free disk, in sizes of the archive, that VACUUM may need: a copy, and a write-ahead log of the same size."""
 
 
+KEEP_BACKUPS = timedelta(days=30)
+"""How long the file from before an upgrade is kept: long enough to notice that something is amiss and go back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """What maintenance did: sizes of the archive in bytes, why it was or was not compacted, snapshots dropped."""
+    """What maintenance did: sizes of the archive in bytes, why it was or was not compacted, snapshots and backups
+    dropped."""
 
     archive_before: int
     archive_after: int
     archive_words: str
     dropped: list[str]
+    backups: list[str]
 
     def sentence(self) -> str:
         """Say it in one sentence."""
-        return f"{self.archive_words}; {len(self.dropped)} snapshots were dropped"
+        words = f"{self.archive_words}; {len(self.dropped)} snapshots were dropped"
+        return f"{words}; old backups too: {', '.join(self.backups)}" if self.backups else words
 
 
 def maintain(settings: Settings, *, compact_always: bool = False) -> Maintained:
-    """Compact the archive where it is worthwhile and fits, and drop old snapshots.
+    """Compact the archive where it is worthwhile and fits, and drop old snapshots and backups.
 
     Holds the home's lock meanwhile. Raises `HomeBusy`, `SyncFailed` when the archive cannot be used, and
     `WarehouseError` when the folder of snapshots cannot.
@@ -45,7 +54,7 @@ def maintain(settings: Settings, *, compact_always: bool = False) -> Maintained:
     settings.home.mkdir(parents=True, exist_ok=True)
     with holding(settings.home, "kix maintain", settings.lock_timeout_s):
         before, after, words = _compact(settings.home / "archive.sqlite", always=compact_always)
-        return Maintained(before, after, words, _drop_snapshots(settings))
+        return Maintained(before, after, words, _drop_snapshots(settings), _drop_backups(settings.home))
 
 
 def _compact(path: Path, *, always: bool) -> tuple[int, int, str]:
@@ -89,3 +98,16 @@ def _drop_snapshots(settings: Settings) -> list[str]:
     if not (export_folder(settings) / "snapshots").is_dir():
         return []
     return prune(export_folder(settings), keep=settings.keep_snapshots, keep_days=settings.keep_snapshots_days)
+
+
+def _drop_backups(home: Path) -> list[str]:
+    """Drop what was kept from before an upgrade, once the upgrade is long ago."""
+    # When it was given its name; its own age may be that of the last sync before.
+    old = [
+        path
+        for path in home.glob("*.schema-*.bak")
+        if time.time() - path.stat().st_ctime > KEEP_BACKUPS.total_seconds()
+    ]
+    for path in old:
+        path.unlink()
+    return sorted(path.name for path in old)

@@ -20,8 +20,8 @@ from scrapers.contract import Findings, Part
 from transforms.bundle import Bundle
 from warehouse.staging import Staging
 
-STAGED = "warehouse.staged"
-"""The folder of rows on their way in, beside the warehouse that they go to."""
+STAGED, STAGED_AGAIN = "warehouse.staged", "warehouse.staged-again"
+"""Folders of rows on their way in, beside the warehouse they go to: of a sync, and of earlier ones loaded again."""
 
 WORTH_A_PROCESS = 3_000
 """Claims from which a second process pays: mapping them takes as long as starting it."""
@@ -40,7 +40,7 @@ class Mapper:
     def __init__(self, source: Source, archive: Archive, folder: Path) -> None:
         self.source = source
         self.archive = archive
-        self.staging = Staging(folder / STAGED, HERE)
+        self.staging = Staging(folder, HERE)
         self._waiting: dict[int, Part] = {}
         self._claims = 0
         self._helper: _Helper | None = None

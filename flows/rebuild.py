@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from flows.history import ended_well
 from flows.loading import Progress, load, silent
 from flows.lock import holding
-from flows.mapping import Mapper
+from flows.mapping import STAGED_AGAIN, Mapper
 from flows.registry import SOURCES
 from flows.settings import Settings
 from scrapers.archive import Archive, SyncRecord
@@ -18,9 +19,6 @@ from warehouse.connection import WarehouseError, Working, bounded, in_words, pub
 from warehouse.load import Turn
 from warehouse.proof import differences
 from warehouse.query import Ended, published_syncs
-
-LOADED = frozenset({"complete", "partial"})
-"""Syncs that brought rows; the others are told of by the next that did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +35,12 @@ async def load_all(archive: Archive, working: Working, syncs: list[SyncRecord], 
     for place, sync in enumerate(syncs, 1):
         if sync.source not in SOURCES:
             raise SyncFailed(f"sync {sync.sync_id} is of the source {sync.source}, which this kix does not know")
-        with Mapper(SOURCES[sync.source], archive, working.home) as mapper:
+        with Mapper(SOURCES[sync.source], archive, working.home / STAGED_AGAIN) as mapper:
             await load(
                 mapper, sync, archive.reading(sync.sync_id), working.connection,
                 finished_at=_ended(sync), turn=Turn(first=place == 1, last=place == len(syncs)),
             )  # fmt: skip
         progress("syncs", place, len(syncs))
-
-
-def ended_well(archive: Archive, published: dict[int, Ended]) -> list[SyncRecord]:
-    """Return the syncs that brought rows, in order.
-
-    A sync that is `published` did, whatever the archive says: it is closed there only afterwards.
-    """
-    syncs = [
-        replace(sync, status=published[sync.sync_id][0], finished_at=published[sync.sync_id][1])
-        if sync.status == "running" and sync.sync_id in published
-        else sync
-        for sync in archive.syncs()
-    ]
-    return [sync for sync in syncs if sync.status in LOADED]
 
 
 def _ended(sync: SyncRecord) -> Callable[[], datetime]:
@@ -85,7 +69,11 @@ async def rebuild(settings: Settings, *, progress: Progress = silent) -> Rebuilt
         try:
             await load_all(archive, working, syncs, progress=progress)
             changed = _changed(settings, working.seal())
-            return Rebuilt(len(syncs), str(working.publish()), changed)
+            path = working.publish()
+            changed += [
+                f"kept as it was, with its other schema: {one}" for one in (archive.backup, working.backup) if one
+            ]
+            return Rebuilt(len(syncs), str(path), changed)
         finally:
             working.discard()
 

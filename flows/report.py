@@ -26,7 +26,9 @@ WORDS = {
 class Report:
     """What one sync of one source did. `bytes` are as received; `inserted` and `unchanged` count rows by table.
 
-    `audit` counts our runs against the public index's by state, once pages of the index were read.
+    `audit` counts our runs against the public index's by state, once pages of the index were read. `kept` are backups
+    of files brought to another schema; `reloaded` counts earlier syncs that were loaded from the archive again, because
+    the warehouse lacked some of them.
     """
 
     sync_id: int
@@ -51,6 +53,8 @@ class Report:
     incomplete: list[str] = field(default_factory=list)
     audit: dict[str, int] = field(default_factory=dict)
     warehouse: str = ""
+    kept: list[str] = field(default_factory=list)
+    reloaded: int = 0
     error: str | None = None
 
     @property

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 import flows.sample
+from flows.history import check_archive_is_whole, unpublished
 from flows.loading import Outcome, Progress, is_unchanged, load, silent
 from flows.lock import holding
-from flows.mapping import Mapper
+from flows.mapping import STAGED, Mapper
+from flows.rebuild import load_all
 from flows.registry import Source
 from flows.report import Report
 from flows.settings import Settings
@@ -87,8 +89,9 @@ async def sync(
     with (
         holding(settings.home, f"kix sync {source.policy.slug}", settings.lock_timeout_s),
         Archive(settings.home / "archive.sqlite") as archive,
-        Mapper(source, archive, settings.home) as mapper,
+        Mapper(source, archive, settings.home / STAGED) as mapper,
     ):
+        check_archive_is_whole(settings.home, archive)
         run = _SyncRun(mapper, request, settings, progress, now)
         try:
             await run.run(step)
@@ -139,7 +142,7 @@ class _SyncRun:
         self.report = Report(
             self._record.sync_id, policy.slug, "failed", self._record.started_at, base_url=self._base_url,
             resumed=self._record.resumed, dry_run=request.dry_run, synthetic=sample,
-            warehouse=str(published_path(settings.home)),
+            warehouse=str(published_path(settings.home)), kept=[str(archive.backup)] if archive.backup else [],
         )  # fmt: skip
 
     def _open(self) -> SyncRecord:
@@ -229,8 +232,11 @@ class _SyncRun:
         reading = Reading(self._request.scope, self._index, tuple(self._parts))
         self._archive.keep_reading(self._record.sync_id, reading)
         self._archive.checkpoint()
-        working = Working(self._settings.home, self._settings.memory_limit)
+        earlier = unpublished(self._settings.home, self._archive)
+        working = Working(self._settings.home, self._settings.memory_limit, fresh=bool(earlier))
         try:
+            await load_all(self._archive, working, earlier, progress=self._progress)
+            self.report.reloaded = len(earlier)
             outcome = await load(
                 self._mapper, self._record, reading, working.connection,
                 finished_at=self._finish, progress=self._progress,
@@ -239,6 +245,7 @@ class _SyncRun:
             self.report.audit = audit.counts(working.connection)
             if not self._request.dry_run:
                 working.publish()
+                self.report.kept += [str(working.backup)] if working.backup else []
         finally:
             working.discard()
         return outcome.loaded

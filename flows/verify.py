@@ -9,7 +9,8 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from flows.rebuild import ended_well, load_all
+from flows.history import ended_well
+from flows.rebuild import load_all
 from flows.settings import Settings
 from scrapers.archive import Archive
 from scrapers.errors import SyncFailed

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
@@ -25,6 +27,7 @@ from scrapers.errors import ArchiveDamaged, GiveUp, SyncFailed
 from scrapers.own_files import refuse_links
 
 SCHEMA_VERSION = 2
+SQLITE_VERSION = sqlite3.sqlite_version
 APPLICATION_ID = 0x6B697861
 RESUME_WITHIN = timedelta(hours=1)
 
@@ -96,10 +99,15 @@ class Note:
 
 
 class Archive:
-    """Opens (and makes) the archive at `path`. Use as a context manager. One writer at a time."""
+    """Opens (and makes) the archive at `path`. Use as a context manager. One writer at a time.
+
+    An archive of an earlier schema is brought up to date when it is opened for writing; `backup` is then the copy of it
+    as it was, beside it.
+    """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
+        self.backup: Path | None = None
         try:
             refuse_links(*(path.with_name(path.name + end) for end in ("", "-wal", "-shm")))
         except OSError as error:
@@ -136,9 +144,11 @@ class Archive:
 
     def _prepare(self, *, read_only: bool) -> None:
         (version,) = self._row("PRAGMA user_version")
+        self.schema = int(version)
         if version > SCHEMA_VERSION:
             raise SyncFailed(
-                f"the archive {self.path} has schema {version}, this kix knows {SCHEMA_VERSION}: use a newer kix"
+                f"the archive {self.path} has schema {version}, this kix knows {SCHEMA_VERSION}: use the newer kix that"
+                f" wrote it, or put back the backup that it made before ({self.path.name}.schema-N.bak)"
             )
         (tables,) = self._row("SELECT count(*) FROM sqlite_master")
         if (tables or version) and self._row("PRAGMA application_id") != (APPLICATION_ID,):
@@ -150,15 +160,53 @@ class Archive:
         self._run("PRAGMA journal_mode = WAL")
         self._run("PRAGMA synchronous = NORMAL")
         if version < SCHEMA_VERSION:
+            if version:
+                self.backup = self._back_up()
+            self._bring_up_to_date()
+        self._opened = self._file()
+
+    def _file(self) -> tuple[int, int]:
+        """Tell which file is at the path now."""
+        found = self.path.stat()
+        return found.st_dev, found.st_ino
+
+    def _bring_up_to_date(self) -> None:
+        try:
             self._db.executescript(
                 "BEGIN IMMEDIATE;" + files(__package__).joinpath("archive.sql").read_text() + "COMMIT;"
             )
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+        self.schema = SCHEMA_VERSION
+
+    def _back_up(self) -> Path:
+        """Copy the archive as it is, whole or not at all. Returns the path of the copy."""
+        kept = self.path.with_name(f"{self.path.name}.schema-{self.schema}.bak")
+        aside = kept.with_name(kept.name + ".part")
+        try:
+            aside.unlink(missing_ok=True)
+            with closing(sqlite3.connect(aside)) as copy:
+                self._db.backup(copy)
+            with aside.open("rb+") as file:
+                os.fsync(file.fileno())
+            aside.replace(kept)
+        except (sqlite3.Error, OSError) as error:
+            with suppress(OSError):
+                aside.unlink()
+            raise SyncFailed(
+                f"the archive {self.path} has schema {self.schema} and is brought to {SCHEMA_VERSION} only after a"
+                f" backup, which failed: {error}; make room for a copy of it beside it. Nothing was changed"
+            ) from error
+        return kept
 
     def _run(self, statement: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         try:
             return self._db.execute(statement, values)
         except sqlite3.Error as error:
-            raise SyncFailed(f"the archive {self.path} cannot be used: {error}; {_next_step(error)}") from error
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: sqlite3.Error) -> SyncFailed:
+        return SyncFailed(f"the archive {self.path} cannot be used: {error}; {_next_step(error)}")
 
     def _rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Return all rows at once: what a damaged page does shows only while they are read."""
@@ -182,12 +230,24 @@ class Archive:
         self._db.close()
 
     def checkpoint(self) -> None:
-        """Fold the write-ahead log into the file and sync it to the disk."""
+        """Fold the write-ahead log into the file and sync it to the disk.
+
+        Raises `SyncFailed` when the file is no longer at its path: what was written since is lost with it.
+        """
         self._run("PRAGMA wal_checkpoint(TRUNCATE)")
+        try:
+            there = self._file() == self._opened
+        except OSError:
+            there = False
+        if not there:
+            raise SyncFailed(
+                f"the archive {self.path} is gone or another since this began: the home was removed, replaced or"
+                " unmounted meanwhile. Nothing was published; bring the home back and try again"
+            )
 
     def unused_share(self) -> float:
         """Return which share of the file holds nothing, 0 to 1."""
-        pages, unused = (self._run(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count"))
+        pages, unused = (self._row(f"PRAGMA {name}")[0] for name in ("page_count", "freelist_count"))
         return float(unused / max(1, pages))
 
     def compact(self) -> None:
@@ -246,6 +306,14 @@ class Archive:
         (newest,) = self._row("SELECT coalesce(max(sync_id), 0) FROM syncs")
         return int(newest)
 
+    def newest_moment(self) -> datetime | None:
+        """Return the latest time of anything in it, None when there is nothing."""
+        (newest,) = self._row(
+            "SELECT max(moment) FROM (SELECT max(fetched_at) AS moment FROM fetches"
+            " UNION ALL SELECT max(started_at) FROM syncs UNION ALL SELECT max(finished_at) FROM syncs)"
+        )
+        return _moment(newest) if newest else None
+
     def keep_reading(self, sync_id: int, reading: Reading) -> None:
         """Keep what a sync concluded from the answers it got. A sync that is resumed concludes anew."""
         packed = self._pack.compress(msgspec.json.encode(reading))
@@ -253,7 +321,7 @@ class Archive:
 
     def reading(self, sync_id: int) -> Reading:
         """Return what a sync concluded. Raises `ArchiveDamaged` when it is not there or unreadable."""
-        row = self._row("SELECT zstd FROM readings WHERE sync_id = ?", (sync_id,))
+        row = self._row("SELECT zstd FROM readings WHERE sync_id = ?", (sync_id,)) if self.schema > 1 else None
         if row is None:
             raise ArchiveDamaged(
                 f"the archive {self.path} lacks what sync {sync_id} concluded (an older kix did not keep it): no"
@@ -277,6 +345,8 @@ class Archive:
 
     def verdicts(self) -> list[Verdict]:
         """List all verdicts in order."""
+        if self.schema == 1:
+            return []
         rows = self._rows(
             "SELECT verdict_id, subject, verdict, reason, by_name, decided_at, after_sync FROM verdicts ORDER BY 1"
         )
@@ -291,6 +361,8 @@ class Archive:
 
     def notes(self) -> list[Note]:
         """List all notes in order."""
+        if self.schema == 1:
+            return []
         rows = self._rows("SELECT note_id, run_digest, kind, note, by_name, written_at FROM notes ORDER BY 1")
         return [Note(row[0], row[1], row[2], row[3], row[4], _moment(row[5])) for row in rows]
 
@@ -310,6 +382,10 @@ class Archive:
     def bodies(self) -> list[str]:
         """List the digest of every body that is there, without checking it."""
         return [digest for (digest,) in self._rows("SELECT body_digest FROM bodies ORDER BY body_digest")]
+
+    def newest_bodies(self, count: int) -> list[str]:
+        """List the digests of the bodies that came last."""
+        return [one for (one,) in self._rows("SELECT body_digest FROM bodies ORDER BY rowid DESC LIMIT ?", (count,))]
 
     def holds(self, digest: str) -> bool:
         """Whether the body is there."""

@@ -91,7 +91,8 @@ class Working:
     """A private copy of the published state, loaded into and then published or thrown away.
 
     Whoever holds one must hold the home's lock. `memory_limit` bounds DuckDB's memory (e.g. `1GB`); what does not fit
-    goes to a temporary folder in the home. A `fresh` one begins empty instead.
+    goes to a temporary folder in the home. A `fresh` one begins empty instead. When the state that is replaced was of
+    another schema, `backup` is where it is kept.
     """
 
     def __init__(self, home: Path, memory_limit: str, *, fresh: bool = False) -> None:
@@ -99,6 +100,7 @@ class Working:
         self.path = home / WORKING
         self._spill = home / (WORKING + ".tmp")
         self._sealed = False
+        self.backup: Path | None = None
         self.discard()
         try:
             self._open(memory_limit, fresh=fresh)
@@ -131,10 +133,16 @@ class Working:
         return self.path
 
     def publish(self) -> Path:
-        """Make the copy the published state: checkpoint, close, sync to disk, read-only, rename. Returns its path."""
+        """Make the copy the published state: checkpoint, close, sync to disk, read-only, rename. Returns its path.
+
+        A state of another schema is kept beside it: an older or newer kix reads that one alone.
+        """
         _sync_to_disk(self.seal())
         self.path.chmod(0o444)
         target = published_path(self.home)
+        before = _schema_of(target)
+        if before is not None and before != _schema_of(self.path):
+            self.backup = _keep(target, before)
         _remove_stray_wal(target)
         self.path.replace(target)
         _sync_to_disk(self.home)
@@ -157,11 +165,50 @@ def in_words(home: Path) -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, OSError) as error:
-        full = "no space" in str(error).lower() or "quota" in str(error).lower()
-        step = (
-            f"make room in {home}" if full else "nothing was published; the next sync starts from the published state"
-        )
+        words = str(error).lower()
+        step = "nothing was published; the next sync starts from the published state"
+        if any(sign in words for sign in ("no space", "quota", "too large", "could not write")):
+            step = f"make room in {home}"
+        elif isinstance(error, UNREADABLE) or type(error) is duckdb.Error:
+            step += "; if it fails again, `kix verify` says what is damaged and `kix rebuild` makes the warehouse anew"
         raise WarehouseError(f"the load failed: {error}; {step}") from error
+
+
+def applied(connection: Connection) -> list[int]:
+    """Return the numbers of the migrations that made this schema; none for an empty file."""
+    known = first_row(
+        connection,
+        "SELECT 1 FROM information_schema.tables WHERE table_name = 'schema_migrations' AND table_schema = 'main'",
+    )
+    if known is None:
+        return []
+    return [row[0] for row in connection.execute("SELECT number FROM schema_migrations ORDER BY number").fetchall()]
+
+
+def _schema_of(path: Path) -> int | None:
+    """Return the schema of a closed file, None when there is none that can be read."""
+    if not path.exists():
+        return None
+    try:
+        with duckdb.connect(path, read_only=True) as connection:
+            return max(applied(connection), default=None)
+    except (duckdb.Error, OSError):
+        return None
+
+
+def _keep(path: Path, schema: int) -> Path:
+    """Give a published file, which never changes, a second name. Returns that."""
+    kept = path.with_name(f"{path.name}.schema-{schema}.bak")
+    aside = kept.with_name(kept.name + ".part")
+    aside.unlink(missing_ok=True)
+    if kept.exists() and kept.samefile(path):
+        return kept
+    try:
+        aside.hardlink_to(path)
+    except OSError:  # a file system without links
+        shutil.copy2(path, aside)
+        _sync_to_disk(aside)
+    return aside.replace(kept)
 
 
 def _remove_stray_wal(path: Path) -> None:

@@ -6,13 +6,18 @@ from importlib.resources import files
 
 import duckdb
 
-from warehouse.connection import WarehouseError, first_row
+from warehouse.connection import WarehouseError, applied
 from warehouse.quoting import literal, quoted
 
 FAMILY_VIEWS = (
     "runs", "measurements", "source_metrics", "leaderboard", "eligibility", "cohorts", "record_events", "records",
     "progress", "submitters",
 )  # fmt: skip
+
+NEWER = (
+    "use the newer kix that wrote it; or `kix rebuild` makes one for this kix from the archive, and keeps the newer one"
+    " beside it"
+)
 
 
 def sql_files(folder: str) -> list[tuple[str, str]]:
@@ -21,28 +26,14 @@ def sql_files(folder: str) -> list[tuple[str, str]]:
     return sorted((entry.name.removesuffix(".sql"), entry.read_text(encoding="utf-8")) for entry in entries)
 
 
-def applied(connection: duckdb.DuckDBPyConnection) -> list[int]:
-    """Return the numbers of the migrations that made this schema; none for an empty file."""
-    known = first_row(
-        connection,
-        "SELECT 1 FROM information_schema.tables WHERE table_name = 'schema_migrations' AND table_schema = 'main'",
-    )
-    if known is None:
-        return []
-    return [row[0] for row in connection.execute("SELECT number FROM schema_migrations ORDER BY number").fetchall()]
-
-
 def migrate(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Apply what is missing, inside the caller's transaction. Returns the names applied.
 
     Raises `WarehouseError` when the schema is newer than this kix.
     """
+    check_not_newer(connection)
     done = set(applied(connection))
     wanted = {int(name[:4]): (name, text) for name, text in sql_files("migrations")}
-    if unknown := done - wanted.keys():
-        raise WarehouseError(
-            f"the warehouse has schema {max(unknown)}, this kix knows {max(wanted)}: use the newer kix that wrote it"
-        )
     names = []
     for number in sorted(wanted.keys() - done):
         name, text = wanted[number]
@@ -54,14 +45,23 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return names
 
 
+def check_not_newer(connection: duckdb.DuckDBPyConnection) -> None:
+    """Raise `WarehouseError` when a newer kix made this schema."""
+    found, known = max(applied(connection), default=0), _newest()
+    if found > known:
+        raise WarehouseError(f"the warehouse has schema {found}, this kix knows {known}: {NEWER}")
+
+
+def _newest() -> int:
+    return max(int(name[:4]) for name, _ in sql_files("migrations"))
+
+
 def check_schema(connection: duckdb.DuckDBPyConnection) -> None:
     """Raise `WarehouseError` when a published file is of another schema than this kix reads."""
     found = max(applied(connection), default=0)
-    wanted = max(int(name[:4]) for name, _ in sql_files("migrations"))
+    wanted = _newest()
     if found != wanted:
-        step = (
-            "use the newer kix that wrote it" if found > wanted else "`kix sync` or `kix rebuild` brings it up to date"
-        )
+        step = NEWER if found > wanted else "`kix sync` or `kix rebuild` brings it up to date"
         raise WarehouseError(f"the warehouse has schema {found}, this kix reads {wanted}: {step}")
 
 

@@ -12,6 +12,7 @@ import duckdb
 import orjson
 
 from warehouse.connection import WHOLE_READING, WarehouseError, dicts, first_row, published_path, reading
+from warehouse.migrations import check_not_newer
 
 Ended = tuple[str, datetime]
 """How a sync ended, and when."""
@@ -57,10 +58,14 @@ def known_listings(db: duckdb.DuckDBPyConnection, source: str) -> dict[str, Know
 
 
 def synced_as(home: Path, sync_id: int) -> Ended | None:
-    """Return how and when a sync ended that is in the published warehouse, None for one that is not there."""
+    """Return how and when a sync ended that is in the published warehouse, None for one that is not there.
+
+    Raises `WarehouseError` when a newer kix wrote the warehouse.
+    """
     if not published_path(home).exists():
         return None
     with reading(home) as db:
+        check_not_newer(db)
         row = first_row(db, "SELECT status, finished_at FROM syncs WHERE sync_id = ?", [sync_id])
     return (str(row[0]), row[1]) if row else None
 

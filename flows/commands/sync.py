@@ -151,6 +151,9 @@ def _lines(report: Report) -> list[str]:
     lines += [f"  record: {line}" for line in taken[:10]]
     if len(taken) > 10:
         lines.append(f"  … and {len(taken) - 10} more records; `kix records --since` lists them")
+    if report.reloaded:
+        lines.append(f"  the warehouse lacked earlier syncs: all {report.reloaded} were loaded from the archive again")
+    lines += [f"  kept as it was before this kix brought it to another schema: {path}" for path in report.kept]
     if report.status != "failed" and not report.dry_run:
         lines.append(f"  warehouse: {report.warehouse}" + (" (synthetic sample)" if report.synthetic else ""))
     if report.synthetic:

@@ -72,7 +72,7 @@ def mapped(
         done = len(mapper._mapped_ahead)
         return staged(await mapper.end()), found, done
 
-    with Mapper(SOURCE, archive, folder) as mapper:
+    with Mapper(SOURCE, archive, folder / STAGED) as mapper:
         return asyncio.run(run(mapper))
 
 
@@ -135,12 +135,12 @@ def test_what_goes_wrong_there_is_told_from_here(archive: Archive, tmp_path: Pat
                 await asyncio.sleep(0.01)
         await mapper.map(0, gone)
 
-    with Mapper(SOURCE, archive, tmp_path) as mapper, pytest.raises(ArchiveDamaged, match="lacks the body"):
+    with Mapper(SOURCE, archive, tmp_path / STAGED) as mapper, pytest.raises(ArchiveDamaged, match="lacks the body"):
         asyncio.run(run(mapper))
 
 
 def test_a_small_board_is_mapped_here(archive: Archive, tmp_path: Path) -> None:
-    with Mapper(SOURCE, archive, tmp_path) as mapper:
+    with Mapper(SOURCE, archive, tmp_path / STAGED) as mapper:
         for number, part in enumerate(archive.reading(1).parts):
             mapper.ahead(number, part)
         assert mapper._helper is None
@@ -156,7 +156,7 @@ from scrapers.archive import Archive
 mapping.WORTH_A_PROCESS = 1
 mapping._has_second_core = lambda: True
 archive = Archive(Path({str(read_once / "archive.sqlite")!r}), read_only=True)
-with mapping.Mapper(SOURCES["sol-execbench"], archive, Path({str(tmp_path)!r})) as mapper:
+with mapping.Mapper(SOURCES["sol-execbench"], archive, Path({str(tmp_path / STAGED)!r})) as mapper:
     mapper.ahead(0, archive.reading(1).parts[0])
     mapper._begun[0].result(60)
     print(mapper._helper._process.pid, flush=True)
