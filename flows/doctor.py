@@ -27,6 +27,7 @@ from scrapers.archive import SCHEMA_VERSION, SQLITE_VERSION, Archive
 from scrapers.errors import ArchiveDamaged, SyncFailed
 from warehouse.connection import WAREHOUSE, WORKING, WarehouseError, applied, published_path, reading
 from warehouse.migrations import check_schema
+from warehouse.query import Ended, published_syncs
 
 OK, WARNING, BROKEN = "ok", "warning", "broken"
 
@@ -223,8 +224,9 @@ def _history(home: Path) -> Iterator[Finding]:
         return
     with Archive(home / ARCHIVE, read_only=True) as archive:
         try:
-            check_archive_is_whole(home, archive)
-            missing = unpublished(home, archive)
+            there = _published(home)
+            check_archive_is_whole(home, archive, there)
+            missing = unpublished(archive, there)
         except WarehouseError:
             return  # told above
         except SyncFailed as error:
@@ -235,6 +237,13 @@ def _history(home: Path) -> Iterator[Finding]:
         yield Finding("history", WARNING, value, "`kix rebuild`; else the next sync loads them again")
     else:
         yield Finding("history", OK, "archive and warehouse tell of the same syncs")
+
+
+def _published(home: Path) -> dict[int, Ended]:
+    if not published_path(home).exists():
+        return {}
+    with reading(home) as db:
+        return published_syncs(db)
 
 
 def _clock(home: Path, now: datetime) -> Iterator[Finding]:

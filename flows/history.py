@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scrapers.archive import Archive, SyncRecord
 from scrapers.errors import SyncFailed
 from warehouse.connection import published_path, reading
-from warehouse.query import Ended, published_syncs
+from warehouse.migrations import check_not_newer
+from warehouse.query import Ended, KnownListing, known_listings, published_syncs
 
 LOADED = frozenset({"complete", "partial"})
 """Syncs that brought rows; the others are told of by the next that did."""
@@ -28,20 +29,30 @@ def ended_well(archive: Archive, published: dict[int, Ended]) -> list[SyncRecord
     return [sync for sync in syncs if sync.status in LOADED]
 
 
-def published(home: Path) -> dict[int, Ended]:
-    """Return how and when the syncs ended that the warehouse was made of; none when there is no warehouse.
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a sync wants to know of the warehouse before it: how and when the syncs ended that it was made of, and the
+    latest listing of each of the source's kernels."""
 
-    Raises `WarehouseError` for one that cannot be read.
+    syncs: dict[int, Ended]
+    listings: dict[str, KnownListing]
+
+
+def published(home: Path, source: str) -> Published:
+    """Return what is there; nothing when there is no warehouse.
+
+    Raises `WarehouseError` for one that cannot be read, or that a newer kix wrote.
     """
     if not published_path(home).exists():
-        return {}
+        return Published({}, {})
     with reading(home) as db:
-        return published_syncs(db)
+        check_not_newer(db)
+        return Published(published_syncs(db), known_listings(db, source))
 
 
-def check_archive_is_whole(home: Path, archive: Archive) -> None:
+def check_archive_is_whole(home: Path, archive: Archive, there: dict[int, Ended]) -> None:
     """Raise `SyncFailed` when the archive lacks syncs that the warehouse was made of: it was lost, or is an old one."""
-    lost = published(home).keys() - {sync.sync_id for sync in archive.syncs()}
+    lost = there.keys() - {sync.sync_id for sync in archive.syncs()}
     if lost:
         warehouse = published_path(home).name
         raise SyncFailed(
@@ -50,9 +61,8 @@ def check_archive_is_whole(home: Path, archive: Archive) -> None:
         )
 
 
-def unpublished(home: Path, archive: Archive) -> list[SyncRecord]:
+def unpublished(archive: Archive, there: dict[int, Ended]) -> list[SyncRecord]:
     """Return all syncs that brought rows when the warehouse lacks any of them: it was lost, or is an old one."""
-    there = published(home)
     brought = ended_well(archive, there)
     return brought if {sync.sync_id for sync in brought} - there.keys() else []
 

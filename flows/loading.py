@@ -3,13 +3,12 @@ rebuild from the archive, years later: the reading and the archive are all it ta
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 
 from flows.mapping import Mapper
+from flows.progress import Progress, silent
 from flows.registry import Source
 from scrapers.archive import SyncRecord
 from scrapers.contract import Drift, Findings, Part, Reading, Reject, merge_drift
@@ -19,18 +18,6 @@ from warehouse.load import Loaded, Loader, Turn
 from warehouse.query import KnownListing
 
 ALONE = Turn()
-
-
-class Progress(Protocol):
-    """Is told how far a sync is."""
-
-    def __call__(self, stage: str, done: int, total: int) -> None:
-        """Take note: `done` of `total` in this stage."""
-        ...
-
-
-def silent(stage: str, done: int, total: int) -> None:
-    """Show no progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +47,21 @@ async def load(
     loader = Loader(connection, sync, turn)
     known = loader.known_listings()
     found = Findings()
-    for number, part in enumerate(reading.parts):
+    parts = [_doubted(part, known.get(part.key)) for part in reading.parts]
+    for number, part in enumerate(parts):
         if not is_unchanged(mapper.source, part, known.get(part.key)):
             mapper.ahead(number, part)
-    for number, part in enumerate(reading.parts):
-        findings = await _stage(mapper, number, part, known.get(part.key))
-        found.rejects += findings.rejects
-        found.drift += findings.drift
-        progress("loading", number + 1, len(reading.parts))
-        await asyncio.sleep(0)  # an interrupt is heard here
-    found.rejects += loader.read_staged(await mapper.end())
+    mapped = await mapper.mapped(progress)
+    for number, part in enumerate(parts):
+        rest = mapped.get(number, Findings())
+        rejects, drift = [*part.rejects, *rest.rejects], [*part.drift, *rest.drift]
+        found.rejects += rejects
+        found.drift += drift
+        if mapper.source.boards:
+            entries_sync = None if number in mapped else known[part.key].entries_sync
+            mapper.staging.add(number, _listing(part, entries_sync, clean=not rejects and not drift))
+    mapper.staging.complete()
+    found.rejects += loader.read_staged(mapper.staging.folder)
     found.rejects += _missing(sync, reading, loader.last_whole_reading())
     rejects = [*reading.index.rejects, *found.rejects]
     drift = list(merge_drift([*reading.index.drift, *found.drift]))
@@ -88,25 +80,20 @@ def is_unchanged(source: Source, part: Part, before: KnownListing | None) -> boo
     )  # fmt: skip
 
 
-async def _stage(mapper: Mapper, number: int, part: Part, before: KnownListing | None) -> Findings:
-    """Stage a part's rows, its listing among them. Returns what did not fit."""
-    if before is not None and before.listed and not part.listed and part.complete and part.stated != 0:
-        # Zero after non-zero is believed only where the index says zero too.
-        reason = f"the listing is empty and held {before.listed} before: to be looked at, nothing is withdrawn"
-        part = replace(part, complete=False, rejects=(*part.rejects, Reject(part.locator, part.key, reason)))
-    if is_unchanged(mapper.source, part, before):
-        mapped, entries_sync = Findings(), before.entries_sync if before else None
-    else:
-        mapped, entries_sync = await mapper.map(number, part), None
-    found = Findings([*part.rejects, *mapped.rejects], [*part.drift, *mapped.drift])
-    if mapper.source.boards:
-        listing = Bundle()
-        clean = not found.rejects and not found.drift
-        listing.add(
-            "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
-        )
-        mapper.staging.add(number, listing)
-    return found
+def _doubted(part: Part, before: KnownListing | None) -> Part:
+    """Return a part whose listing became empty as incomplete: that is believed only where the index says zero too."""
+    if before is None or not before.listed or part.listed or not part.complete or part.stated == 0:
+        return part
+    reason = f"the listing is empty and held {before.listed} before: to be looked at, nothing is withdrawn"
+    return replace(part, complete=False, rejects=(*part.rejects, Reject(part.locator, part.key, reason)))
+
+
+def _listing(part: Part, entries_sync: int | None, *, clean: bool) -> Bundle:
+    bundle = Bundle()
+    bundle.add(
+        "listings", part.key, part.complete, part.listing_digest, part.definition, part.listed, clean, entries_sync
+    )
+    return bundle
 
 
 def _missing(sync: SyncRecord, reading: Reading, before: frozenset[str]) -> list[Reject]:

@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import cast
 
+from flows.progress import Progress
 from flows.registry import SOURCES, Source
 from scrapers.archive import Archive
 from scrapers.contract import Findings, Part
@@ -32,20 +33,19 @@ HERE, AHEAD = "here", "ahead"
 class Mapper:
     """Maps a source's parts from an archive to rows in a staging folder, which is there as long as this is entered.
 
-    A part that is sure to be asked for can be named `ahead`. Once these hold `WORTH_A_PROCESS` claims they are mapped
-    in a second process, while this one goes on reading or loading. It reads the archive, writes to the staging folder,
-    and ends with this process, however that ends. Whatever goes wrong there is done again here, and told from here.
+    Parts are named `ahead`, as soon as they are there. Once they hold `WORTH_A_PROCESS` claims, a second process begins
+    with them while this one still reads. It reads the archive, writes to the staging folder, and ends with this
+    process, however that ends. Whatever goes wrong there is done again here, and told from here.
     """
 
     def __init__(self, source: Source, archive: Archive, folder: Path) -> None:
         self.source = source
         self.archive = archive
         self.staging = Staging(folder, HERE)
-        self._waiting: dict[int, Part] = {}
+        self._named: dict[int, Part] = {}
         self._claims = 0
         self._helper: _Helper | None = None
         self._begun: dict[int, Future[Findings | None]] = {}
-        self._mapped_ahead: dict[int, Part] = {}
 
     def __enter__(self) -> Mapper:
         shutil.rmtree(self.staging.folder, ignore_errors=True)  # what a killed process left
@@ -58,44 +58,46 @@ class Mapper:
         shutil.rmtree(self.staging.folder, ignore_errors=True)
 
     def ahead(self, number: int, part: Part) -> None:
-        """Take note that this part, of this number in the reading, will be asked for."""
-        if number in self._waiting or number in self._begun:
+        """Take note that this part, of this number in the reading, is to be mapped."""
+        if number in self._named:
             return
-        self._waiting[number] = part
+        self._named[number] = part
         self._claims += part.listed
         if self._claims < WORTH_A_PROCESS or not _has_second_core():
             return
         if self._helper is None:
             self._helper = _Helper(self.source.policy.slug, self.archive.path, self.staging.folder)
-        for waiting, one in self._waiting.items():
-            self._begun[waiting] = self._helper.map(waiting, one)
-        self._waiting.clear()
+        for waiting in self._named.keys() - self._begun.keys():
+            self._begun[waiting] = self._helper.map(waiting, self._named[waiting])
 
-    async def map(self, number: int, part: Part) -> Findings:
-        """Have the rows of a part staged. Returns what did not fit. Raises `ArchiveDamaged` when a body is gone."""
-        begun = self._begun.pop(number, None)
-        # What has not been begun is done here: so both processes have work until the last part.
-        if begun is not None and not begun.cancel():
-            found = await asyncio.wrap_future(begun)
-            if found is not None:
-                self._mapped_ahead[number] = part
-                return found
-        return self._map_here(number, part)
+    async def mapped(self, progress: Progress) -> dict[int, Findings]:
+        """Have the rows of all parts named put into files of the staging folder. Returns what did not fit, by number.
 
-    def _map_here(self, number: int, part: Part) -> Findings:
-        bundle = _bundle(self.source, part, self.archive)
-        self.staging.add(number, bundle)
-        return Findings(bundle.rejects, bundle.drift)
-
-    async def end(self) -> Path:
-        """Put all rows into files. Returns the staging folder."""
-        if self._mapped_ahead and self._helper and not await asyncio.wrap_future(self._helper.flush()):
+        Raises `ArchiveDamaged` when a body is gone.
+        """
+        found: dict[int, Findings] = {}
+        there: set[int] = set()
+        # The second process goes on from the first, this one from the last: they meet.
+        for number in sorted(self._named, reverse=True):
+            begun = self._begun.get(number)
+            if begun is None or begun.cancel() or (mapped := await asyncio.wrap_future(begun)) is None:
+                found[number] = self._map(number)
+            else:
+                found[number] = mapped
+                there.add(number)
+            progress("loading", len(found), len(self._named))
+            await asyncio.sleep(0)  # an interrupt is heard here
+        if self._helper and there and not await asyncio.wrap_future(self._helper.flush()):
+            # What it had put into files is not all of what it mapped.
             for path in self.staging.folder.glob(f"*/{AHEAD}-*"):
                 path.unlink()
-            for number, part in self._mapped_ahead.items():
-                self._map_here(number, part)
-        self.staging.complete()
-        return self.staging.folder
+            found |= {number: self._map(number) for number in there}
+        return found
+
+    def _map(self, number: int) -> Findings:
+        bundle = _bundle(self.source, self._named[number], self.archive)
+        self.staging.add(number, bundle)
+        return Findings(bundle.rejects, bundle.drift)
 
 
 def _bundle(source: Source, part: Part, archive: Archive) -> Bundle:

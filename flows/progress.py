@@ -1,12 +1,23 @@
-"""Progress on standard error, when that is a terminal."""
+"""How far a sync is: told to whoever asks, shown on standard error when that is a terminal."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
-from flows.loading import Progress, silent
+
+class Progress(Protocol):
+    """Is told how far a sync is."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Take note: `done` of `total` in this stage."""
+        ...
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Show no progress."""
 
 
 @contextmanager

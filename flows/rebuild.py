@@ -8,9 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from flows.history import ended_well
-from flows.loading import Progress, load, silent
+from flows.loading import load
 from flows.lock import holding
 from flows.mapping import STAGED_AGAIN, Mapper
+from flows.progress import Progress, silent
 from flows.registry import SOURCES
 from flows.settings import Settings
 from scrapers.archive import Archive, SyncRecord

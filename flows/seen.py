@@ -22,7 +22,7 @@ from prefect.client.orchestration import get_client
 from prefect.events import emit_event
 
 from flows.freshness import Freshness, freshness
-from flows.loading import Progress
+from flows.progress import Progress
 from flows.registry import Source
 from flows.report import Report, code, record_words, value_words
 from flows.settings import Settings

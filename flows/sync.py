@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 import flows.sample
-from flows.history import check_archive_is_whole, unpublished
-from flows.loading import Outcome, Progress, is_unchanged, load, silent
+from flows.history import check_archive_is_whole, published, unpublished
+from flows.loading import Outcome, is_unchanged, load
 from flows.lock import holding
 from flows.mapping import STAGED, Mapper
+from flows.progress import Progress, silent
 from flows.rebuild import load_all
 from flows.registry import Source
 from flows.report import Report
@@ -35,7 +36,7 @@ from scrapers.http import Client, Traffic, paced
 from warehouse import audit
 from warehouse.connection import WarehouseError, Working, in_words, published_path
 from warehouse.load import Loaded
-from warehouse.query import KnownListing, listed_before, synced_as
+from warehouse.query import synced_as
 
 BATCH = 25
 """Kernels a step fetches: large enough that a step's own cost does not count, small enough to be retried, and to be
@@ -91,7 +92,6 @@ async def sync(
         Archive(settings.home / "archive.sqlite") as archive,
         Mapper(source, archive, settings.home / STAGED) as mapper,
     ):
-        check_archive_is_whole(settings.home, archive)
         run = _SyncRun(mapper, request, settings, progress, now)
         try:
             await run.run(step)
@@ -133,11 +133,12 @@ class _SyncRun:
         except ValueError as error:
             raise SyncFailed(f"the base URL of {policy.slug}: {error}") from None
         self._base_url = flows.sample.BASE_URL if sample else (given or policy.base_url).rstrip("/")
+        self._published = published(settings.home, policy.slug)
+        check_archive_is_whole(settings.home, archive, self._published.syncs)
         flows.sample.check_not_mixed(archive, synthetic=sample)
         self._record = self._open()
         self._traffic = Traffic()
         self._parts: list[Part] = []
-        self._known: dict[str, KnownListing] = {}
         self._index: Index | None = None
         self.report = Report(
             self._record.sync_id, policy.slug, "failed", self._record.started_at, base_url=self._base_url,
@@ -149,11 +150,11 @@ class _SyncRun:
         mode = "dry-run" if self._request.dry_run else self._request.mode
         arguments = (self._source.policy.slug, self._base_url, self._request.scope, mode, self._now(), version("kix"))
         record = self._archive.open_sync(*arguments)
-        published = synced_as(self._settings.home, record.sync_id)
-        if published is None:
+        ended = self._published.syncs.get(record.sync_id)
+        if ended is None:
             return record
         # It was killed between publishing and writing so down.
-        self._archive.close_sync(record.sync_id, *published, {})
+        self._archive.close_sync(record.sync_id, *ended, {})
         return self._archive.open_sync(*arguments)
 
     async def run(self, step: Step) -> None:
@@ -161,7 +162,6 @@ class _SyncRun:
         slug = self._source.policy.slug
         async with self._fetching() as fetch:
             self._index = await step(f"read the index of {slug}", lambda: self._read_index(fetch), retries=1)
-            self._known = listed_before(self._settings.home, slug)
             entries = self._index.entries
             for start in range(0, len(entries), BATCH):
                 batch = entries[start : start + BATCH]
@@ -172,7 +172,7 @@ class _SyncRun:
 
     def _take(self, parts: list[Part]) -> None:
         for number, part in enumerate(parts, len(self._parts)):
-            if not is_unchanged(self._source, part, self._known.get(part.key)):
+            if not is_unchanged(self._source, part, self._published.listings.get(part.key)):
                 self._mapper.ahead(number, part)
         self._parts += parts
 
@@ -232,7 +232,7 @@ class _SyncRun:
         reading = Reading(self._request.scope, self._index, tuple(self._parts))
         self._archive.keep_reading(self._record.sync_id, reading)
         self._archive.checkpoint()
-        earlier = unpublished(self._settings.home, self._archive)
+        earlier = unpublished(self._archive, self._published.syncs)
         working = Working(self._settings.home, self._settings.memory_limit, fresh=bool(earlier))
         try:
             await load_all(self._archive, working, earlier, progress=self._progress)

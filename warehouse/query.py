@@ -70,15 +70,6 @@ def synced_as(home: Path, sync_id: int) -> Ended | None:
     return (str(row[0]), row[1]) if row else None
 
 
-def listed_before(home: Path, source: str) -> dict[str, KnownListing]:
-    """Return the latest published listing of each kernel of a source; none when nothing is published, or readable."""
-    try:
-        with reading(home) as db:
-            return known_listings(db, source)
-    except (WarehouseError, duckdb.Error):
-        return {}
-
-
 def published_syncs(db: duckdb.DuckDBPyConnection) -> dict[int, Ended]:
     """Return how and when each sync ended that brought rows to this state."""
     rows = db.execute(

@@ -18,6 +18,7 @@ from conftest import SAMPLE, SOURCE, run_sync
 
 from flows import mapping
 from flows.mapping import STAGED, Mapper
+from flows.progress import silent
 from scrapers.archive import Archive
 from scrapers.contract import Findings, Part
 from scrapers.errors import ArchiveDamaged
@@ -44,8 +45,8 @@ def second_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "_has_second_core", lambda: True)
 
 
-Rows = dict[str, list[tuple[object, ...]]]
-Between = Callable[[Mapper, int], None]
+Rows = dict[str, list[str]]
+Before = Callable[[Mapper], None]
 
 
 def staged(folder: Path) -> Rows:
@@ -54,86 +55,81 @@ def staged(folder: Path) -> Rows:
 
 
 def mapped(
-    archive: Archive, folder: Path, *, ahead: bool, between: Between = lambda mapper, number: None
-) -> tuple[Rows, list[Findings], int]:
-    """All parts of the archive's sync: their rows, what did not fit, and how many the second process did."""
-    parts = archive.reading(1).parts
+    archive: Archive, folder: Path, *, begun: int = 0, before: Before = lambda mapper: None
+) -> tuple[Rows, dict[int, Findings]]:
+    """All parts of the archive's sync, their rows and what did not fit; once the second process has done some."""
 
-    async def run(mapper: Mapper) -> tuple[Rows, list[Findings], int]:
-        for number, part in enumerate(parts):
-            if ahead:
-                mapper.ahead(number, part)
-        if ahead:
-            await until_begun(mapper)
-        found = []
-        for number, part in enumerate(parts):
-            found.append(await mapper.map(number, part))
-            between(mapper, number)
-        done = len(mapper._mapped_ahead)
-        return staged(await mapper.end()), found, done
+    async def run(mapper: Mapper) -> tuple[Rows, dict[int, Findings]]:
+        for number, part in enumerate(archive.reading(1).parts):
+            mapper.ahead(number, part)
+        await until_done(mapper, begun)
+        before(mapper)
+        found = await mapper.mapped(silent)
+        mapper.staging.complete()
+        return staged(mapper.staging.folder), found
 
     with Mapper(SOURCE, archive, folder / STAGED) as mapper:
         return asyncio.run(run(mapper))
 
 
-async def until_begun(mapper: Mapper, parts: int = 3) -> None:
-    """Wait until the second process has done some: it begins with the first."""
+async def until_done(mapper: Mapper, parts: int) -> None:
+    """Wait until the second process has done this many: it begins with the first."""
     async with asyncio.timeout(60):
         while not all(mapper._begun[number].done() for number in range(parts)):
             await asyncio.sleep(0.01)
 
 
-def test_the_second_process_gives_the_same_rows(archive: Archive, tmp_path: Path, second_process: None) -> None:
-    alone, found, _ = mapped(archive, tmp_path, ahead=False)
-    assert len(alone["runs"]) > 200
-    shared, found_too, done = mapped(archive, tmp_path, ahead=True)
-    assert done >= 3
-    assert shared == alone
-    assert found_too == found
+def kill(mapper: Mapper) -> None:
+    mapper._helper._process.kill()
+    mapper._helper._process.wait()
+
+
+@pytest.fixture
+def alone(archive: Archive, tmp_path: Path) -> tuple[Rows, dict[int, Findings]]:
+    """What comes out without a second process."""
+    rows, found = mapped(archive, tmp_path)
+    assert len(rows["runs"]) > 200
+    return rows, found
+
+
+def test_the_second_process_gives_the_same_rows(archive: Archive, tmp_path: Path, alone, second_process) -> None:
+    files = []
+
+    def look(mapper: Mapper) -> None:
+        assert mapper._helper.flush().result(30) is True
+        files.extend(mapper.staging.folder.glob("runs/ahead-*"))
+
+    assert mapped(archive, tmp_path, begun=3, before=look) == alone
+    assert files
     assert not (tmp_path / STAGED).exists()
 
 
-@pytest.mark.parametrize("after", [0, 2, 5])
+@pytest.mark.parametrize("begun", [1, 4])
 def test_when_the_second_process_dies_all_is_done_here(
-    archive: Archive, tmp_path: Path, second_process: None, after: int
+    archive: Archive, tmp_path: Path, alone, second_process, begun: int
 ) -> None:
-    def kill(mapper: Mapper, number: int) -> None:
-        if number == after:
-            mapper._helper._process.kill()
-            mapper._helper._process.wait()
-
-    alone, found, _ = mapped(archive, tmp_path, ahead=False)
-    assert mapped(archive, tmp_path, ahead=True, between=kill)[:2] == (alone, found)
+    assert mapped(archive, tmp_path, begun=begun, before=kill) == alone
 
 
-def test_files_of_a_process_that_died_are_not_read(
-    archive: Archive, tmp_path: Path, second_process: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_a_process_that_died_are_not_read(archive: Archive, tmp_path: Path, alone, second_process) -> None:
     """It had put rows into files already: they are there once, not twice."""
-    alone, _, _ = mapped(archive, tmp_path, ahead=False)
-    written = []
 
-    def flush_and_kill(mapper: Mapper, number: int) -> None:
-        if number == 2:
-            assert mapper._helper.flush().result(30) is True
-            written.extend(mapper.staging.folder.glob("*/ahead-*"))
-            mapper._helper._process.kill()
-            mapper._helper._process.wait()
+    def flush_and_kill(mapper: Mapper) -> None:
+        assert mapper._helper.flush().result(30) is True
+        assert list(mapper.staging.folder.glob("*/ahead-*"))
+        kill(mapper)
 
-    assert mapped(archive, tmp_path, ahead=True, between=flush_and_kill)[0] == alone
-    assert written
+    assert mapped(archive, tmp_path, begun=3, before=flush_and_kill) == alone
 
 
-def test_what_goes_wrong_there_is_told_from_here(archive: Archive, tmp_path: Path, second_process: None) -> None:
+def test_what_goes_wrong_there_is_told_from_here(archive: Archive, tmp_path: Path, second_process) -> None:
     part = archive.reading(1).parts[0]
     gone = Part(**{name: getattr(part, name) for name in Part.__slots__} | {"pages": ("sha256:" + "0" * 64,)})
 
     async def run(mapper: Mapper) -> None:
         mapper.ahead(0, gone)
-        async with asyncio.timeout(60):
-            while not mapper._begun[0].done():
-                await asyncio.sleep(0.01)
-        await mapper.map(0, gone)
+        await until_done(mapper, 1)
+        await mapper.mapped(silent)
 
     with Mapper(SOURCE, archive, tmp_path / STAGED) as mapper, pytest.raises(ArchiveDamaged, match="lacks the body"):
         asyncio.run(run(mapper))
@@ -185,5 +181,5 @@ def test_an_interrupted_process_leaves_no_rows_to_the_next(archive: Archive, tmp
     left = tmp_path / STAGED / "runs" / "here-0.parquet"
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half a file")
-    rows, _, _ = mapped(archive, tmp_path, ahead=False)
+    rows, _ = mapped(archive, tmp_path)
     assert len(rows["runs"]) > 200
