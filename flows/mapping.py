@@ -57,17 +57,21 @@ class Mapper:
             self._helper.close()
         shutil.rmtree(self.staging.folder, ignore_errors=True)
 
+    def expect(self, claims: int) -> None:
+        """Have the second process ready when so many claims are worth it: it takes a moment to start."""
+        if self._helper is None and claims >= WORTH_A_PROCESS and _has_second_core():
+            self._helper = _Helper(self.source.policy.slug, self.archive.path, self.staging.folder)
+
     def ahead(self, number: int, part: Part) -> None:
         """Take note that this part, of this number in the reading, is to be mapped."""
         if number in self._named:
             return
         self._named[number] = part
         self._claims += part.listed
-        if self._claims < WORTH_A_PROCESS or not _has_second_core():
-            return
+        self.expect(self._claims)
         if self._helper is None:
-            self._helper = _Helper(self.source.policy.slug, self.archive.path, self.staging.folder)
-        for waiting in self._named.keys() - self._begun.keys():
+            return
+        for waiting in sorted(self._named.keys() - self._begun.keys()):
             self._begun[waiting] = self._helper.map(waiting, self._named[waiting])
 
     async def mapped(self, progress: Progress) -> dict[int, Findings]:

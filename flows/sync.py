@@ -163,12 +163,16 @@ class _SyncRun:
         async with self._fetching() as fetch:
             self._index = await step(f"read the index of {slug}", lambda: self._read_index(fetch), retries=1)
             entries = self._index.entries
+            self._mapper.expect(sum(entry.stated or 0 for entry in entries) - self._listed_before())
             for start in range(0, len(entries), BATCH):
                 batch = entries[start : start + BATCH]
                 parts = "kernels" if self._source.boards else "pages"
                 name = f"fetch {parts} {start + 1} to {start + len(batch)} of {len(entries)}"
                 self._take(await step(name, lambda batch=batch: self._fetch(fetch, batch), retries=1))  # type: ignore[misc]
         await step("load", self._load_and_publish)
+
+    def _listed_before(self) -> int:
+        return sum(listing.listed for listing in self._published.listings.values())
 
     def _take(self, parts: list[Part]) -> None:
         for number, part in enumerate(parts, len(self._parts)):

@@ -408,7 +408,8 @@ class Archive:
 
     def record(self, sync_id: int, fetch: FetchRecord) -> None:
         """Add a line to `fetches`."""
-        values = asdict(fetch) | {"fetched_at": fetch.fetched_at.isoformat(), "sync_id": sync_id}
+        values = {name: getattr(fetch, name) for name in FetchRecord.__slots__}
+        values |= {"fetched_at": fetch.fetched_at.isoformat(), "sync_id": sync_id}
         names = ", ".join(values)
         marks = ", ".join("?" * len(values))
         self._run(f"INSERT INTO fetches ({names}) VALUES ({marks})", tuple(values.values()))

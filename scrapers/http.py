@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, urljoin
 
@@ -376,6 +377,7 @@ def _wait_or_backoff(error: Exception) -> bool | float:
     return True if error.wait_s is None else error.wait_s + random.uniform(0, 0.5)  # noqa: S311  jitter, upwards only
 
 
+@lru_cache(maxsize=256)  # one request asks for it six times
 def _parsed(url: str) -> httpx.URL:
     """Read a URL, once for the check and for the request: two readers might see two hosts in it."""
     try:
@@ -384,6 +386,7 @@ def _parsed(url: str) -> httpx.URL:
         raise GiveUp(url, f"no address that can be asked: {error}") from error
 
 
+@lru_cache(maxsize=256)
 def _origin(url: str) -> str:
     parts = _parsed(url)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

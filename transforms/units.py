@@ -65,6 +65,8 @@ def json_number(text: str) -> int | float:
     Safe is within ±(2^53-1). Whole digits beyond that must be a double's own, exact or as canonical JSON writes it
     (`10000000000000000` is 1e16). Raises UnitError for the others, and as `plain_number` does.
     """
+    if len(text) < 16 and text.isdigit() and text.isascii() and (text[0] != "0" or len(text) == 1):
+        return int(text)
     if short := _SHORT.fullmatch(text):
         # Nearly every number: no digit of it is beyond what a double tells apart, so the rule below is this much.
         double = float(text)
@@ -184,7 +186,7 @@ def format_instant_ms(moment: datetime) -> str:
     """Write an aware datetime as an instant of the manifest format: UTC, cut to milliseconds, `Z` at the end."""
     if moment.tzinfo is None:
         raise UnitError(f"{moment.isoformat()} has no zone: give it one before it is written")
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def _fixed(value: float, decimals: int) -> str:
