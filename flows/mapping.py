@@ -48,13 +48,17 @@ class Mapper:
         self._begun: dict[int, Future[Findings | None]] = {}
 
     def __enter__(self) -> Mapper:
-        shutil.rmtree(self.staging.folder, ignore_errors=True)  # what a killed process left
+        self._remove()  # what a killed process left
         self.staging.folder.mkdir()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._helper is not None:
-            self._helper.close()
+        self._end_helper()
+        self._remove()
+
+    def _remove(self) -> None:
+        if self.staging.folder.is_symlink():  # which nobody here made: the link goes, what it leads to stays
+            self.staging.folder.unlink()
         shutil.rmtree(self.staging.folder, ignore_errors=True)
 
     def expect(self, claims: int) -> None:
@@ -96,7 +100,13 @@ class Mapper:
             for path in self.staging.folder.glob(f"*/{AHEAD}-*"):
                 path.unlink()
             found |= {number: self._map(number) for number in there}
+        self._end_helper()  # its memory is wanted for the load
         return found
+
+    def _end_helper(self) -> None:
+        if self._helper is not None:
+            self._helper.close()
+            self._helper = None
 
     def _map(self, number: int) -> Findings:
         bundle = _bundle(self.source, self._named[number], self.archive)

@@ -17,6 +17,8 @@ from flows import lock, prefect_server
 from flows.cli import main
 from flows.lock import holding
 from flows.maintenance import export_folder
+from flows.mapping import STAGED, Mapper
+from flows.registry import SOURCES
 from flows.settings import Settings
 from scrapers.archive import Archive
 from scrapers.errors import SyncFailed
@@ -85,7 +87,7 @@ def test_the_lock_is_not_taken_through_a_link(target: str, home: Path, outside: 
 
 
 @TARGETS
-@pytest.mark.parametrize("name", ["sync.lock.owner", f"sync.lock.owner.{os.getpid()}"])
+@pytest.mark.parametrize("name", ["sync.lock.owner", f"sync.lock.owner.{os.getpid()}"], ids=["in place", "aside"])
 def test_who_holds_the_lock_is_not_written_through_a_link(name: str, target: str, home: Path, outside: Path) -> None:
     put_link(home / name, outside / target)
     with holding(home, "a test", 0):
@@ -122,6 +124,19 @@ def test_what_outgrows_memory_is_not_spilled_through_a_link(home: Path, outside:
         working.discard()
     assert untouched(outside)
     assert not (home / "warehouse.working.duckdb.tmp").is_symlink(), seen
+
+
+@TARGETS
+def test_rows_on_their_way_in_are_not_written_through_a_link(target: str, home: Path, outside: Path) -> None:
+    put_link(home / STAGED, outside / target)
+    with (
+        Archive(home / "archive.sqlite") as archive,
+        Mapper(SOURCES["sol-execbench"], archive, home / STAGED) as mapper,
+    ):
+        mapper.staging.complete()
+        assert list(mapper.staging.folder.glob("runs/*.parquet"))
+    assert not (home / STAGED).exists()
+    assert untouched(outside)
 
 
 @TARGETS
