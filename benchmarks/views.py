@@ -4,12 +4,15 @@
     python benchmarks/views.py --runs 10_000_000       over generated runs, in a temporary file
 
 Prints a table: rows of the view; reading all of it (every column, into a table that is thrown away); a sorted scan of
-the runs it is about (the columns of a leaderboard); the ratio; and one cohort's rows. Medians of --times, in ms.
+the runs it is about (the columns of a leaderboard); the ratio; and one cohort's rows. Medians of --times, in ms. Then
+the leaderboard of one kernel, all leaders, and with generated runs one family's export (all its tables written as
+Parquet) beside a sorted scan of the same rows; and the most memory that it took.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
 import tempfile
 import time
@@ -17,8 +20,13 @@ from pathlib import Path
 
 import duckdb
 
+from warehouse.connection import ROW_GROUP
+from warehouse.export import state_of, write_tables
 from warehouse.migrations import migrate, sql_files
 from warehouse.records import derive_standings
+from warehouse.snapshot import PARTITION, TABLES, rows_of
+
+FAMILIES = 20
 
 SCAN = (
     "SELECT comparability_family, comparison_key, run_digest, external_id, source, kernel, primary_value, primary_unit,"
@@ -32,7 +40,8 @@ GENERATED = """
         1000 + (hash(i) % 1000000) AS value,
         TIMESTAMPTZ '2026-01-01' + to_seconds((hash(i + 7) % 20000000)::INTEGER) AS t
     FROM range({runs}) r(i);
-    INSERT INTO protocols VALUES ('protocol', 'p', 'made_up', 'harness', 'v1.0', NULL, '{{}}', 1);
+    INSERT INTO protocols
+    SELECT 'protocol' || i, 'p', 'made_up_' || i, 'harness', 'v1.0', NULL, '{{}}', 1 FROM range({families}) r(i);
     INSERT INTO environments VALUES ('environment', 'e', 'nvidia', 'NVIDIA B200', 'sm_100', '{{}}', 1);
     INSERT INTO operation_specs
     SELECT 'operation' || i, 'made-up', 'kernel-' || i, 'kernel_' || i, 'attention', [], '{{}}', 1
@@ -45,10 +54,11 @@ GENERATED = """
         '{{}}', 1
     FROM made;
     INSERT INTO runs
-    SELECT 'made_up', cohort, run, 'made-up', i::VARCHAR, 'kernel_' || c, 'operation' || c, 'workload' || c,
-        implementation, 'protocol', 'environment', 'passed', 'latency', 'mean', 'ns', value, t, 'reported',
+    SELECT 'made_up_' || c % {families}, cohort, run, 'made-up', i::VARCHAR, 'kernel_' || c, 'operation' || c,
+        'workload' || c, implementation, 'protocol' || c % {families}, 'environment', 'passed', 'latency', 'mean', 'ns',
+        value, t, 'reported',
         'source-native', '{{}}', 1, NULL, NULL
-    FROM made ORDER BY cohort, value, run;
+    FROM made ORDER BY c % {families}, cohort, value, run;
     INSERT INTO lifecycle
     SELECT run, 'withdrawn', 'made up', TIMESTAMPTZ '2026-09-01', 1, NULL FROM made WHERE i % 1000 = 7;
     INSERT INTO submission_versions
@@ -65,12 +75,14 @@ GENERATED = """
 
 
 def generate(path: Path, runs: int, cohorts: int, memory: str) -> None:
-    """Fill a warehouse with generated runs, spread over cohorts, one in a thousand withdrawn."""
-    with duckdb.connect(path, config={"memory_limit": memory}) as db:
+    """Fill a warehouse with generated runs, spread over cohorts and families, one in a thousand withdrawn."""
+    with duckdb.connect(config={"memory_limit": memory, "temp_directory": str(path.parent / "spilled")}) as db:
+        db.execute(f"ATTACH '{path}' AS warehouse (ROW_GROUP_SIZE {ROW_GROUP})")
+        db.execute("USE warehouse")
         db.execute("SET TimeZone = 'UTC'")
         migrate(db)
         began = time.perf_counter()
-        db.execute(GENERATED.format(runs=runs, cohorts=cohorts))
+        db.execute(GENERATED.format(runs=runs, cohorts=cohorts, families=FAMILIES))
         print(f"generated {runs:,} runs in {time.perf_counter() - began:.1f} s")
         began = time.perf_counter()
         derive_standings(db, everything=True)
@@ -104,8 +116,37 @@ def measure(path: Path, times: int, memory: str) -> None:
             if "comparison_key" in [column[0] for column in db.execute(f"FROM {view} LIMIT 0").description or ()]:
                 line += f"{median_ms(db, f'FROM {view}{where}', times):>9.1f}{scans[where]:>9.1f}"
             print(line)
-        leaders = "SELECT * FROM leaderboard WHERE rank = 1"
-        print(f"all leaders: {median_ms(db, leaders, times):.1f} ms")
+        (kernel,) = db.execute(f"SELECT kernel FROM runs{where} LIMIT 1").fetchall()[0]
+        for name, query, scan in (
+            ("leaderboard of one kernel", f"FROM leaderboard WHERE kernel = '{kernel}'", f" WHERE kernel = '{kernel}'"),
+            ("all leaders", "FROM leaderboard WHERE rank = 1", ""),
+        ):
+            found, scanned = median_ms(db, query, times), median_ms(db, SCAN.format(where=scan), times)
+            print(f"{name}: {found:.1f} ms, a sorted scan {scanned:.1f} ms, ratio {found / scanned:.2f}")
+
+
+def measure_export(path: Path, memory: str) -> None:
+    """Print what one family's export takes beside a sorted scan of its rows: each in a connection of its own."""
+    spilled = str(path.parent / "spilled")
+    config = {"memory_limit": memory, "temp_directory": spilled}
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect(path, read_only=True, config=config) as db:
+        db.execute("SET TimeZone = 'UTC'")
+        (family,) = db.execute("SELECT min(comparability_family) FROM runs").fetchall()[0]
+        began = time.perf_counter()
+        state = state_of(db, family)
+        digested = time.perf_counter()
+        files = write_tables(db, state, Path(folder))
+        written = time.perf_counter()
+        for table in TABLES:
+            where = f"{PARTITION} = '{family}'" if table.partitioned else rows_of(table, family)
+            db.execute(f"CREATE OR REPLACE TEMP TABLE answer AS FROM {table.name} WHERE {where} ORDER BY {table.order}")
+        scanned = time.perf_counter()
+    rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
+    print(
+        f"export of one family, {rows:,} rows, {size / 1e6:.0f} MB: identity {digested - began:.1f} s, written in"
+        f" {written - digested:.1f} s, a sorted scan {scanned - written:.1f} s, ratio"
+        f" {(written - digested) / (scanned - written):.2f}"
+    )
 
 
 def _views(text: str) -> list[str]:
@@ -127,6 +168,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kix-views-") as folder:
         generate(Path(folder) / "generated.duckdb", given.runs, given.cohorts, given.memory)
         measure(Path(folder) / "generated.duckdb", given.times, given.memory)
+        measure_export(Path(folder) / "generated.duckdb", given.memory)
+    print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
 
 
 if __name__ == "__main__":
