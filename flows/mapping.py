@@ -27,7 +27,11 @@ STAGED, STAGED_AGAIN = "warehouse.staged", "warehouse.staged-again"
 WORTH_A_PROCESS = 3_000
 """Claims from which a second process pays: mapping them takes as long as starting it."""
 
+CHUNK = 1_500
+"""Claims that the second process is given at once. Each time it is given some it waits for this one, which is busy."""
+
 HERE, AHEAD = "here", "ahead"
+Numbered = dict[int, Part]
 
 
 class Mapper:
@@ -42,10 +46,11 @@ class Mapper:
         self.source = source
         self.archive = archive
         self.staging = Staging(folder, HERE)
-        self._named: dict[int, Part] = {}
-        self._claims = 0
+        self._named: Numbered = {}
+        self._waiting: Numbered = {}
+        self._claims_waiting = 0
+        self._begun: list[tuple[Numbered, Future[dict[int, Findings] | None]]] = []
         self._helper: _Helper | None = None
-        self._begun: dict[int, Future[Findings | None]] = {}
 
     def __enter__(self) -> Mapper:
         self._remove()  # what a killed process left
@@ -70,13 +75,12 @@ class Mapper:
         """Take note that this part, of this number in the reading, is to be mapped."""
         if number in self._named:
             return
-        self._named[number] = part
-        self._claims += part.listed
-        self.expect(self._claims)
-        if self._helper is None:
-            return
-        for waiting in sorted(self._named.keys() - self._begun.keys()):
-            self._begun[waiting] = self._helper.map(waiting, self._named[waiting])
+        self._named[number] = self._waiting[number] = part
+        self._claims_waiting += part.listed
+        self.expect(self._claims_waiting)
+        if self._helper is not None and self._claims_waiting >= CHUNK:
+            self._begun.append((self._waiting, self._helper.map(self._waiting)))
+            self._waiting, self._claims_waiting = {}, 0
 
     async def mapped(self, progress: Progress) -> dict[int, Findings]:
         """Have the rows of all parts named put into files of the staging folder. Returns what did not fit, by number.
@@ -84,22 +88,21 @@ class Mapper:
         Raises `ArchiveDamaged` when a body is gone.
         """
         found: dict[int, Findings] = {}
-        there: set[int] = set()
-        # The second process goes on from the first, this one from the last: they meet.
-        for number in sorted(self._named, reverse=True):
-            begun = self._begun.get(number)
-            if begun is None or begun.cancel() or (mapped := await asyncio.wrap_future(begun)) is None:
-                found[number] = self._map(number)
+        there: Numbered = {}
+        # The second process goes on from the first chunk, this one from the last: they meet.
+        nobody: Future[dict[int, Findings] | None] | None = None
+        for parts, begun in reversed([*self._begun, (self._waiting, nobody)]):
+            mapped = None if begun is None or begun.cancel() else await asyncio.wrap_future(begun)
+            if mapped is None:
+                found |= await self._map(parts, progress, len(found))
             else:
-                found[number] = mapped
-                there.add(number)
-            progress("loading", len(found), len(self._named))
-            await asyncio.sleep(0)  # an interrupt is heard here
+                found |= mapped
+                there |= parts
         if self._helper and there and not await asyncio.wrap_future(self._helper.flush()):
             # What it had put into files is not all of what it mapped.
             for path in self.staging.folder.glob(f"*/{AHEAD}-*"):
                 path.unlink()
-            found |= {number: self._map(number) for number in there}
+            found |= await self._map(there, progress, len(found) - len(there))
         self._end_helper()  # its memory is wanted for the load
         return found
 
@@ -108,10 +111,15 @@ class Mapper:
             self._helper.close()
             self._helper = None
 
-    def _map(self, number: int) -> Findings:
-        bundle = _bundle(self.source, self._named[number], self.archive)
-        self.staging.add(number, bundle)
-        return Findings(bundle.rejects, bundle.drift)
+    async def _map(self, parts: Numbered, progress: Progress, done: int) -> dict[int, Findings]:
+        found = {}
+        for number, part in parts.items():
+            bundle = _bundle(self.source, part, self.archive)
+            self.staging.add(number, bundle)
+            found[number] = Findings(bundle.rejects, bundle.drift)
+            progress("loading", done + len(found), len(self._named))
+            await asyncio.sleep(0)  # an interrupt is heard here
+        return found
 
 
 def _bundle(source: Source, part: Part, archive: Archive) -> Bundle:
@@ -130,15 +138,15 @@ class _Helper:
         )
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="mapping")
 
-    def map(self, number: int, part: Part) -> Future[Findings | None]:
-        """Ask for a part's rows to be staged. None is the answer when that could not be done."""
-        return cast("Future[Findings | None]", self._thread.submit(self._ask, (number, part)))
+    def map(self, parts: Numbered) -> Future[dict[int, Findings] | None]:
+        """Ask for the rows of parts to be staged. None is the answer when none of them are."""
+        return cast("Future[dict[int, Findings] | None]", self._thread.submit(self._ask, parts))
 
     def flush(self) -> Future[bool | None]:
         """Ask for all rows to be put into files. True is the answer when they are."""
         return cast("Future[bool | None]", self._thread.submit(self._ask, None))
 
-    def _ask(self, request: tuple[int, Part] | None) -> object:
+    def _ask(self, request: Numbered | None) -> object:
         requests, answers = self._process.stdin, self._process.stdout
         if requests is None or answers is None:
             return None
@@ -170,25 +178,25 @@ def serve() -> None:
     with Archive(Path(archive), read_only=True) as bodies:
         while True:
             try:
-                request: tuple[int, Part] | None = pickle.load(sys.stdin.buffer)  # noqa: S301  our own program's
+                request: Numbered | None = pickle.load(sys.stdin.buffer)  # noqa: S301  our own program's
             except EOFError:
                 return
             pickle.dump(_answer(SOURCES[slug], request, bodies, staging), answers)
             answers.flush()
 
 
-def _answer(source: Source, request: tuple[int, Part] | None, archive: Archive, staging: Staging) -> object:
+def _answer(source: Source, request: Numbered | None, archive: Archive, staging: Staging) -> object:
     if request is None:
         staging.flush()
         return True
-    number, part = request
     try:
-        bundle = _bundle(source, part, archive)
+        bundles = {number: _bundle(source, part, archive) for number, part in request.items()}
     except Exception:  # noqa: BLE001  it is met again where it can be told
         return None
     # When this goes wrong, rows of other parts are lost too: the process ends, and all is done again.
-    staging.add(number, bundle)
-    return Findings(bundle.rejects, bundle.drift)
+    for number, bundle in bundles.items():
+        staging.add(number, bundle)
+    return {number: Findings(bundle.rejects, bundle.drift) for number, bundle in bundles.items()}
 
 
 def _has_second_core() -> bool:

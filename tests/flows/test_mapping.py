@@ -42,6 +42,7 @@ def archive(read_once: Path) -> Iterator[Archive]:
 @pytest.fixture
 def second_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(mapping, "CHUNK", 1)
     monkeypatch.setattr(mapping, "_has_second_core", lambda: True)
 
 
@@ -74,8 +75,9 @@ def mapped(
 
 async def until_done(mapper: Mapper, parts: int) -> None:
     """Wait until the second process has done this many: it begins with the first."""
+    assert len(mapper._begun) >= parts
     async with asyncio.timeout(60):
-        while not all(mapper._begun[number].done() for number in range(parts)):
+        while not all(begun.done() for _, begun in mapper._begun[:parts]):
             await asyncio.sleep(0.01)
 
 
@@ -149,12 +151,12 @@ from pathlib import Path
 from flows import mapping
 from flows.registry import SOURCES
 from scrapers.archive import Archive
-mapping.WORTH_A_PROCESS = 1
+mapping.WORTH_A_PROCESS = mapping.CHUNK = 1
 mapping._has_second_core = lambda: True
 archive = Archive(Path({str(read_once / "archive.sqlite")!r}), read_only=True)
 with mapping.Mapper(SOURCES["sol-execbench"], archive, Path({str(tmp_path / STAGED)!r})) as mapper:
     mapper.ahead(0, archive.reading(1).parts[0])
-    mapper._begun[0].result(60)
+    mapper._begun[0][1].result(60)
     print(mapper._helper._process.pid, flush=True)
     time.sleep(60)
 """
