@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,9 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from scrapers.codes import WRONG_USAGE, Code
+from scrapers.telling import tell
+
 if TYPE_CHECKING:
     from flows.settings import Settings
     from warehouse.connection import Connection
@@ -18,20 +22,33 @@ if TYPE_CHECKING:
 _SYSTEM_LINKS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 
-def fail(message: str, code: int = 1, more: Iterable[str] = ()) -> NoReturn:
-    """Say what went wrong on standard error, with nothing in it that a terminal would obey, and leave with `code`.
+def fail(message: str, code: Code, more: Iterable[str] = ()) -> NoReturn:
+    """Say what went wrong on standard error, with nothing in it that a terminal would obey, and leave with 2 for wrong
+    usage, else 1.
 
-    The message is one line, whatever is in it; `more` are further ones.
+    The message is one line, whatever is in it, and ends with the code; `more` are further ones.
     """
     from transforms.names import printable
 
-    for line in (f"kix: {message}", *more):
+    tell("command.failed", logging.ERROR, code=code, reason=message)
+    for line in (f"kix: {message} [{code}]", *more):
         click.echo(printable(line), err=True)
-    raise SystemExit(code)
+    raise SystemExit(2 if code in WRONG_USAGE else 1)
 
 
 def settings_for(home: Path | None) -> Settings:
-    """Load the settings; a wrong one ends the command with its name and value."""
+    """Load the settings and begin the log that they ask for; a wrong one ends the command with its name and value."""
+    from flows.telling import listen
+
+    settings = _loaded(home)
+    try:
+        listen(settings)
+    except OSError as error:
+        fail(f"cannot write the log to {settings.log_file}: {error.strerror}; set KIX_LOG_FILE", Code.FILE_UNUSABLE)
+    return settings
+
+
+def _loaded(home: Path | None) -> Settings:
     from pydantic import ValidationError
 
     from flows.settings import load_settings
@@ -39,9 +56,10 @@ def settings_for(home: Path | None) -> Settings:
     try:
         return load_settings(home)
     except (ValidationError, ValueError) as error:
-        fail(f"a setting is wrong: {setting_problem(error)}", 2)
+        fail(f"a setting is wrong: {setting_problem(error)}", Code.SETTING)
     except OSError as error:
-        fail(f"cannot read {error.filename}: {error.strerror}; run kix as the home's owner, or choose another --home")
+        words = f"cannot read {error.filename}: {error.strerror}; run kix as the home's owner, or choose another --home"
+        fail(words, Code.FILE_UNUSABLE)
 
 
 @contextmanager
@@ -55,7 +73,7 @@ def asking(settings: Settings) -> Iterator[Connection]:
             check_schema(connection)
             yield connection
     except WarehouseError as error:
-        fail(str(error))
+        fail(str(error), error.code)
 
 
 def setting_problem(error: Exception) -> str:

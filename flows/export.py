@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ import flows.sample
 from flows.lock import holding
 from flows.registry import SOURCES
 from flows.settings import Settings
+from scrapers.codes import Code
+from scrapers.telling import tell
 from warehouse import snapshot_folder as shelf
 from warehouse.card import card
 from warehouse.connection import Connection, WarehouseError
@@ -78,6 +81,7 @@ def export(
     family or snapshot, a folder that cannot be used, a full disk) and `HomeBusy` (another export holds the folder);
     then what was there is as it was.
     """
+    begun = time.monotonic()
     directory = directory.absolute()
     with exporting(settings.home, settings.memory_limit) as db:
         check_family(db, family)  # what cannot be exported is said before anything is made
@@ -96,7 +100,12 @@ def export(
                 increment = write_increment(db, directory, since, done) if since is not None else None
         finally:
             shutil.rmtree(spill, ignore_errors=True)
-    return _exported(directory, done, new=done != before, since=since, increment=increment)
+    exported = _exported(directory, done, new=done != before, since=since, increment=increment)
+    tell(
+        "exported", snapshot=exported.snapshot, path=exported.path, new=exported.new, family=exported.family,
+        rows=sum(exported.rows.values()), bytes=exported.bytes, seconds=round(time.monotonic() - begun, 3),
+    )  # fmt: skip
+    return exported
 
 
 @contextmanager
@@ -144,7 +153,8 @@ def _write(db: Connection, state: State, directory: Path, now: datetime) -> str:
     try:
         files = write_tables(db, state, aside)
         if problems := check_against_warehouse(db, state, aside, files):
-            raise WarehouseError(f"what was written is not what was to be: {problems[0]}; nothing was published")
+            words = f"what was written is not what was to be: {problems[0]}; nothing was published"
+            raise WarehouseError(words, code=Code.EXPORT_FAILED)
         syncs = syncs_in(db, state.family)
         manifest = make_manifest(
             db, state, files, snapshot=snapshot, created_at=created_at, kix_version=version("kix"),

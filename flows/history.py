@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scrapers.archive import Archive, SyncRecord
+from scrapers.codes import Code
 from scrapers.errors import SyncFailed
 from warehouse.connection import published_path, reading
 from warehouse.migrations import check_not_newer
@@ -57,7 +58,8 @@ def check_archive_is_whole(home: Path, archive: Archive, there: dict[int, Ended]
         warehouse = published_path(home).name
         raise SyncFailed(
             f"the archive {archive.path} lacks {_syncs(lost)} that {warehouse} was made of: restore {archive.path.name}"
-            f" from a backup; or, to begin anew, move {warehouse} away"
+            f" from a backup; or, to begin anew, move {warehouse} away",
+            code=Code.ARCHIVE_INCOMPLETE,
         )
 
 

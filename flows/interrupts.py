@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
+from scrapers.codes import Code
+
 Result = TypeVar("Result")
 
 GRACE_S = 0.3
@@ -27,7 +29,7 @@ def starting(what: str) -> Iterator[None]:
     """While libraries are loaded, which an exception in the midst of it would break: a signal ends the process."""
 
     def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  a handler's face
-        os.write(2, f"kix: {what} was interrupted before it began; nothing was changed\n".encode())
+        os.write(2, f"kix: {what} was interrupted before it began; nothing was changed [{Code.INTERRUPTED}]\n".encode())
         os._exit(1)
 
     before = {number: signal.signal(number, leave) for number in NUMBERS}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from scrapers.codes import Code, CodedError
 from scrapers.own_files import refuse_links
 from transforms.names import printable
 
@@ -25,8 +26,10 @@ BUSY_S = 2.0
 """How long a scheduled run waits for the home: longer than a look at who holds it takes, and no more."""
 
 
-class HomeBusy(Exception):
+class HomeBusy(CodedError):
     """Another process holds the home."""
+
+    code = Code.HOME_BUSY
 
 
 @contextmanager

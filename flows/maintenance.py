@@ -15,6 +15,8 @@ from flows.lock import holding
 from flows.settings import Settings
 from flows.snapshots import prune
 from scrapers.archive import Archive
+from scrapers.codes import Code
+from scrapers.telling import tell
 from warehouse.connection import WarehouseError
 
 WORTHWHILE = 0.1
@@ -54,7 +56,9 @@ def maintain(settings: Settings, *, compact_always: bool = False) -> Maintained:
     settings.home.mkdir(parents=True, exist_ok=True)
     with holding(settings.home, "kix maintain", settings.lock_timeout_s):
         before, after, words = _compact(settings.home / "archive.sqlite", always=compact_always)
-        return Maintained(before, after, words, _drop_snapshots(settings), _drop_backups(settings.home))
+        done = Maintained(before, after, words, _drop_snapshots(settings), _drop_backups(settings.home))
+    tell("maintained", bytes_before=before, bytes_after=after, dropped=len(done.dropped), words=done.sentence())
+    return done
 
 
 def _compact(path: Path, *, always: bool) -> tuple[int, int, str]:
@@ -88,7 +92,8 @@ def export_folder(settings: Settings) -> Path:
         return settings.export_dir
     folder = settings.home / "export"
     if folder.is_symlink():
-        raise WarehouseError(f"{folder} is a symbolic link: name the folder itself, KIX_EXPORT_DIR={folder.resolve()}")
+        words = f"{folder} is a symbolic link: name the folder itself, KIX_EXPORT_DIR={folder.resolve()}"
+        raise WarehouseError(words, code=Code.FILE_UNUSABLE)
     return folder
 
 

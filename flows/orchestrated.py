@@ -7,6 +7,7 @@ neither cached nor stored: what passes between steps are references into the arc
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -31,10 +32,13 @@ from flows.orphan import end_with_parent
 from flows.registry import SOURCES, Source
 from flows.report import Report
 from flows.seen import WAREHOUSE, archive_asset, progress_shown, show_sync, tell_events, tell_stale_now, upstream_asset
-from flows.settings import Settings, load_settings
+from flows.settings import Settings
 from flows.sync import Request, Result, Step, sync
+from flows.telling import listening
+from scrapers.codes import Code
 from scrapers.contract import Scope
 from scrapers.errors import SyncFailed
+from scrapers.telling import tell
 from transforms.names import printable
 from warehouse.connection import WarehouseError
 
@@ -106,7 +110,7 @@ async def sync_flow(
         return coalesced(newer)
     mode = "offline" if offline else "full" if full else "normal"
     request = Request(Scope(tuple(kernels), tag, limit), None, mode, dry_run)
-    given = _GIVEN.get() or Given(request, load_settings().model_copy(update={"lock_timeout_s": BUSY_S}))
+    given = _GIVEN.get() or Given(request, listening().model_copy(update={"lock_timeout_s": BUSY_S}))
     try:
         async with progress_shown(f"progress-{source}") as progress:
             report = await sync(
@@ -119,7 +123,9 @@ async def sync_flow(
     except (SyncFailed, WarehouseError) as error:
         if _GIVEN.get():
             raise
-        return Failed(message=f"{source}: failed before it began, nothing was changed. {printable(str(error))}")
+        tell("run.failed", logging.ERROR, code=error.code, reason=str(error))
+        words = f"{source}: failed before it began, nothing was changed. {printable(str(error))} [{error.code}]"
+        return Failed(message=words)
     given.reports.append(report)
     return await _told(report, given.settings)
 
@@ -127,6 +133,7 @@ async def sync_flow(
 def _skipped(settings: Settings) -> State[Any]:
     message = f"skipped, nothing was done: the home is in use by {owner_text(settings.home)}"
     get_run_logger().warning("%s", message)
+    tell("run.skipped", logging.WARNING, code=Code.HOME_BUSY, reason=message)
     tell_stale_now(settings)
     return Completed(name="Skipped", message=message)
 
@@ -153,7 +160,7 @@ async def _told(report: Report, settings: Settings) -> State[Any]:
 def _lines(report: Report) -> list[str]:
     """What a reader of the log wants to know beside the sentence."""
     lines = [f"record: {line}" for line in report.record_lines()]
-    lines += [f"rejected: {one.locator}: {one.reason}" for one in report.rejects]
+    lines += [f"rejected: {one.locator}: {one.reason} [{one.code}]" for one in report.rejects]
     lines += [f"drift: {one.path}: {one.change} ({one.count} times)" for one in report.drift]
     return lines if len(lines) <= LOGGED else [*lines[:LOGGED], f"… and {len(lines) - LOGGED} more in the artifact"]
 

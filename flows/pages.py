@@ -8,6 +8,7 @@ from pathlib import Path
 from flows.console import fail
 from scrapers import saved
 from scrapers.addresses import without_secrets
+from scrapers.codes import Code
 
 MOST_FILE_BYTES = 16 * 1024 * 1024
 _ID = re.compile(r"[0-9a-f]{8}[0-9a-f-]*|sha256:[0-9a-f]{64}")
@@ -27,7 +28,10 @@ def pages_given(given: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[Path, ..
         elif _ID.fullmatch(one):
             names[one] = None
         else:
-            fail(f"--page {one.rpartition('@')[2]!r} is no file, no https address of a run page and no run's id", 2)
+            fail(
+                f"--page {one.rpartition('@')[2]!r} is no file, no https address of a run page and no run's id",
+                Code.USAGE,
+            )
     return tuple(names), tuple(files)
 
 
@@ -35,7 +39,7 @@ def _address(url: str) -> str:
     """Return a page's address as it may be kept: its query, which names nothing, stays out. Credentials end here."""
     shown = without_secrets(url)
     if "@" in url:
-        fail(f"--page {shown}: credentials have no place in an address, and kix sends none", 2)
+        fail(f"--page {shown}: credentials have no place in an address, and kix sends none", Code.USAGE)
     return shown
 
 
@@ -61,7 +65,7 @@ def _is_file(path: Path) -> bool:
 def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > MOST_FILE_BYTES:
-            fail(f"--page {path}: {path.stat().st_size:,} bytes are no run page", 2)
+            fail(f"--page {path}: {path.stat().st_size:,} bytes are no run page", Code.USAGE)
         return path.read_bytes()
     except OSError as error:
-        fail(f"--page {path} cannot be read: {error.strerror}", 2)
+        fail(f"--page {path} cannot be read: {error.strerror}", Code.USAGE)

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scrapers.codes import Code, CodedError
 from scrapers.own_files import refuse_links
 
 FOLDER = "prefect"
@@ -31,8 +32,10 @@ KEEP_RUNS_S = 90 * 24 * 3600
 """How long the server keeps flow runs and events, which are no evidence: reports are in the archive."""
 
 
-class NoServer(Exception):
+class NoServer(CodedError):
     """The server could not be started."""
+
+    code = Code.NO_SERVER
 
 
 def configured() -> bool:

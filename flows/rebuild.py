@@ -15,6 +15,7 @@ from flows.progress import Progress, silent
 from flows.registry import SOURCES
 from flows.settings import Settings
 from scrapers.archive import Archive, SyncRecord
+from scrapers.codes import Code
 from scrapers.errors import SyncFailed
 from warehouse.connection import WarehouseError, Working, bounded, in_words, published_path, reading
 from warehouse.load import Turn
@@ -35,7 +36,8 @@ async def load_all(archive: Archive, working: Working, syncs: list[SyncRecord], 
     """Load syncs of the archive in order."""
     for place, sync in enumerate(syncs, 1):
         if sync.source not in SOURCES:
-            raise SyncFailed(f"sync {sync.sync_id} is of the source {sync.source}, which this kix does not know")
+            words = f"sync {sync.sync_id} is of the source {sync.source}, which this kix does not know"
+            raise SyncFailed(words, code=Code.SCHEMA)
         with Mapper(SOURCES[sync.source], archive, working.home / STAGED_AGAIN) as mapper:
             await load(
                 mapper, sync, archive.reading(sync.sync_id), working.connection,
@@ -46,7 +48,8 @@ async def load_all(archive: Archive, working: Working, syncs: list[SyncRecord], 
 
 def _ended(sync: SyncRecord) -> Callable[[], datetime]:
     if sync.finished_at is None:
-        raise SyncFailed(f"the archive does not say when sync {sync.sync_id} ended; restore the archive")
+        words = f"the archive does not say when sync {sync.sync_id} ended; restore the archive"
+        raise SyncFailed(words, code=Code.ARCHIVE_INCOMPLETE)
     return lambda ended=sync.finished_at: ended  # type: ignore[misc]
 
 
@@ -57,7 +60,7 @@ async def rebuild(settings: Settings, *, progress: Progress = silent) -> Rebuilt
     """
     home = settings.home
     if not (home / "archive.sqlite").exists():
-        raise WarehouseError(f"no archive in {home}: there is nothing to rebuild from")
+        raise WarehouseError(f"no archive in {home}: there is nothing to rebuild from", code=Code.ARCHIVE_EMPTY)
     with (
         holding(home, "kix rebuild", settings.lock_timeout_s),
         Archive(home / "archive.sqlite") as archive,
@@ -65,7 +68,8 @@ async def rebuild(settings: Settings, *, progress: Progress = silent) -> Rebuilt
     ):
         syncs = ended_well(archive, _published(home))
         if not syncs:
-            raise SyncFailed(f"the archive of {home} holds no sync that ended well: there is nothing to rebuild")
+            words = f"the archive of {home} holds no sync that ended well: there is nothing to rebuild"
+            raise SyncFailed(words, code=Code.ARCHIVE_EMPTY)
         working = Working(home, settings.memory_limit, fresh=True)
         try:
             await load_all(archive, working, syncs, progress=progress)

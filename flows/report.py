@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 from scrapers.contract import Drift, Reject
+from scrapers.telling import tell
 from transforms.names import printable
 from transforms.units import format_value
 
 EXIT_CODES = {"complete": 0, "partial": 3, "failed": 1}
 SHOWN = 20
+TOLD_OF_A_RECORD = (
+    "kernel", "product", "stack_version", "external_id", "project", "primary_value", "primary_unit", "cause",
+    "previous_project", "previous_value",
+)  # fmt: skip
 WORDS = {
     "submissions": "states of submissions",
     "lifecycle": "changes to earlier runs",
@@ -56,6 +62,7 @@ class Report:
     kept: list[str] = field(default_factory=list)
     reloaded: int = 0
     error: str | None = None
+    error_code: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -72,7 +79,9 @@ class Report:
     def sentence(self) -> str:
         """Say in one sentence what came of it."""
         if self.status == "failed":
-            return f"{self.source}: failed, nothing was changed. {self.error}"
+            return f"{self.source}: failed, nothing was changed. {self.error}" + (
+                f" [{self.error_code}]" if self.error_code else ""
+            )
         found = self.discovered
         new = {table: count for table, count in self.inserted.items() if count}
         what = ", ".join(f"{new[table]:,} {WORDS.get(table, table)}" for table in NEWS if table in new) or "nothing new"
@@ -87,9 +96,40 @@ class Report:
             f" with {self.requests:,} requests ({self.not_modified:,} unchanged). New: {what}."
         )
 
+    def tell(self) -> None:
+        """Tell what came of it as events: what could not be used, what is new, and how it ended."""
+        for locator in self.incomplete:
+            tell("part.incomplete", logging.WARNING, locator=locator)
+        for reject in self.rejects:
+            tell("rejected", logging.WARNING, locator=reject.locator, code=reject.code, reason=reject.reason)
+        for drift in self.drift:
+            tell(
+                "drift", logging.WARNING, path=drift.path, change=drift.change, locator=drift.locator, count=drift.count
+            )
+        for record in self.records_taken:
+            tell("record.changed", **{name: record[name] for name in TOLD_OF_A_RECORD})
+        tell(
+            "sync.ended", logging.ERROR if self.status == "failed" else logging.INFO, status=self.status,
+            code=self.error_code, reason=self.error, requests=self.requests, not_modified=self.not_modified,
+            bytes=self.bytes, rows=sum(self.inserted.values()), rejects=len(self.rejects), drift=len(self.drift),
+            records=len(self.records_taken), seconds=self.seconds,
+        )  # fmt: skip
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the sync took; None while it has not ended."""
+        if self.finished_at is None:
+            return None
+        return round((self.finished_at - self.started_at).total_seconds(), 3)
+
+    @property
+    def records_taken(self) -> list[dict[str, Any]]:
+        """The records that changed hands; a board that had no leader before is no news of that kind."""
+        return [one for one in self.records if one["previous_run_digest"] is not None]
+
     def record_lines(self) -> list[str]:
-        """Say which records changed hands, a line each; a board that had no leader before is no news of that kind."""
-        return [record_words(one) for one in self.records if one["previous_run_digest"] is not None]
+        """Say which records changed hands, a line each."""
+        return [record_words(one) for one in self.records_taken]
 
     def markdown(self) -> str:
         """Render the report for people, as markdown. Upstream text stands only in code spans."""

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from scrapers.archive import Archive, FetchRecord
+from scrapers.codes import Code
 from scrapers.errors import SyncFailed
 from scrapers.sol_execbench.client import PAGE_LIMIT
 
@@ -57,4 +58,6 @@ def check_not_mixed(archive: Archive, *, synthetic: bool) -> None:
             kinds = (
                 ("the synthetic sample", "real rows") if is_synthetic(sync.base_url) else ("real rows", "the sample")
             )
-            raise SyncFailed(f"{archive.path.parent} holds {kinds[0]}; {kinds[1]} need another --home")
+            raise SyncFailed(
+                f"{archive.path.parent} holds {kinds[0]}; {kinds[1]} need another --home", code=Code.HOME_MIXED
+            )

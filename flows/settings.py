@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from platformdirs import user_data_path
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator
@@ -73,6 +73,8 @@ class Settings(BaseSettings):
     )
     sql_timeout_s: PositiveFloat = Field(30.0, description="Longest time for one `kix sql`")
     sql_memory_mb: PositiveInt = Field(1024, description="Memory for one `kix sql`, MiB")
+    log: Literal["off", "text", "json"] = Field("off", description="Events as lines of `text` or `json`, or `off`")
+    log_file: Path | None = Field(None, description="Where they are appended; else standard error")
 
     @field_validator("sources", mode="before")
     @classmethod

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flows.export import LOCK, utc_now
 from flows.lock import holding
+from scrapers.codes import Code
 from warehouse import snapshot_folder as shelf
 from warehouse.connection import WarehouseError
 from warehouse.export import file_sha256
@@ -50,7 +51,9 @@ def listed(directory: Path) -> list[Snapshot]:
 
 def _check(directory: Path) -> None:
     if not (directory / shelf.SNAPSHOTS).is_dir():
-        raise WarehouseError(f"{directory} is no folder of snapshots; `kix export {directory}` makes it one")
+        raise WarehouseError(
+            f"{directory} is no folder of snapshots; `kix export {directory}` makes it one", code=Code.NOT_FOUND
+        )
 
 
 def _snapshot(path: Path, pointers: tuple[str, ...]) -> Snapshot:

@@ -8,6 +8,8 @@ Steps hand each other references into the archive, never payloads.
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -30,9 +32,11 @@ from scrapers import saved
 from scrapers.addresses import check_base_url
 from scrapers.archive import Archive, Offline, SyncRecord
 from scrapers.bounds import Limits
+from scrapers.codes import Code
 from scrapers.contract import Entry, Fetch, Index, Part, Reading, Scope
 from scrapers.errors import SyncFailed
 from scrapers.http import Client, Traffic, paced
+from scrapers.telling import about, tell
 from warehouse import audit
 from warehouse.connection import WarehouseError, Working, in_words, published_path
 from warehouse.load import Loaded
@@ -72,6 +76,18 @@ async def directly(name: str, work: Callable[[], Awaitable[Result]], *, retries:
     return await work()
 
 
+def timed(step: Step) -> Step:
+    """Return a step that also tells how long it took."""
+
+    async def run(name: str, work: Callable[[], Awaitable[Result]], *, retries: int = 0) -> Result:
+        begun = time.monotonic()
+        result = await step(name, work, retries=retries)
+        tell("step.done", step=name, seconds=round(time.monotonic() - begun, 3))
+        return result
+
+    return run
+
+
 async def sync(
     source: Source,
     request: Request,
@@ -93,15 +109,8 @@ async def sync(
         Mapper(source, archive, settings.home / STAGED) as mapper,
     ):
         run = _SyncRun(mapper, request, settings, progress, now)
-        try:
-            await run.run(step)
-        except (SyncFailed, WarehouseError) as error:
-            run.report.status, run.report.error = "failed", str(error)
-        except (asyncio.CancelledError, KeyboardInterrupt):
-            if not run.is_published():
-                raise
-            # It came too late: the new state is there, and whole.
-        run.close()
+        with about(sync_id=run.report.sync_id, source=source.policy.slug):
+            await run.to_its_end(step)
         return run.report
 
 
@@ -131,7 +140,7 @@ class _SyncRun:
         try:
             given = request.base_url and check_base_url(request.base_url)
         except ValueError as error:
-            raise SyncFailed(f"the base URL of {policy.slug}: {error}") from None
+            raise SyncFailed(f"the base URL of {policy.slug}: {error}", code=Code.SETTING) from None
         self._base_url = flows.sample.BASE_URL if sample else (given or policy.base_url).rstrip("/")
         self._published = published(settings.home, policy.slug)
         check_archive_is_whole(settings.home, archive, self._published.syncs)
@@ -157,12 +166,32 @@ class _SyncRun:
         self._archive.close_sync(record.sync_id, *ended, {})
         return self._archive.open_sync(*arguments)
 
+    async def to_its_end(self, step: Step) -> None:
+        """Run the steps, and write down how that ended. Raises only what interrupts it."""
+        report = self.report
+        tell(
+            "sync.started", base_url=self._base_url, mode=self._request.mode, dry_run=report.dry_run,
+            resumed=report.resumed,
+        )  # fmt: skip
+        try:
+            await self.run(timed(step))
+        except (SyncFailed, WarehouseError) as error:
+            report.status, report.error, report.error_code = "failed", str(error), error.code
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            if not self.is_published():
+                tell("sync.interrupted", logging.WARNING, code=Code.INTERRUPTED)
+                raise
+            # It came too late: the new state is there, and whole.
+        self.close()
+        report.tell()
+
     async def run(self, step: Step) -> None:
         """Run the steps in order."""
         slug = self._source.policy.slug
         async with self._fetching() as fetch:
             self._index = await step(f"read the index of {slug}", lambda: self._read_index(fetch), retries=1)
             entries = self._index.entries
+            tell("index.read", listed=self._index.listed, chosen=len(entries))
             self._mapper.expect(sum(entry.stated or 0 for entry in entries) - self._listed_before())
             for start in range(0, len(entries), BATCH):
                 batch = entries[start : start + BATCH]
@@ -232,7 +261,7 @@ class _SyncRun:
 
     async def _load(self) -> Loaded:
         if self._index is None:
-            raise SyncFailed("nothing was read")
+            raise SyncFailed("nothing was read", code=Code.DEFECT)
         reading = Reading(self._request.scope, self._index, tuple(self._parts))
         self._archive.keep_reading(self._record.sync_id, reading)
         self._archive.checkpoint()
@@ -246,9 +275,10 @@ class _SyncRun:
                 finished_at=self._finish, progress=self._progress,
             )  # fmt: skip
             self._fill(outcome)
+            tell("loaded", **{table: count for table, count in outcome.loaded.inserted.items() if count})
             self.report.audit = audit.counts(working.connection)
             if not self._request.dry_run:
-                working.publish()
+                tell("published", warehouse=working.publish())
                 self.report.kept += [str(working.backup)] if working.backup else []
         finally:
             working.discard()

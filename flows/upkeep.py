@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from prefect import flow, get_run_logger, task
@@ -18,9 +19,12 @@ from flows.maintenance import export_folder, maintain
 from flows.orphan import end_with_parent
 from flows.report import code
 from flows.seen import WAREHOUSE, progress_shown, snapshot_asset, tell_stale_now
-from flows.settings import Settings, load_settings
+from flows.settings import Settings
+from flows.telling import listening
 from flows.verify import Proof, verify
+from scrapers.codes import Code, CodedError
 from scrapers.errors import SyncFailed
+from scrapers.telling import tell
 from transforms.names import printable
 from warehouse.checks import checks
 from warehouse.connection import WarehouseError, published_path
@@ -39,7 +43,7 @@ async def export_flow(*, family: str | None = None) -> State[Any]:
     end_with_parent()
     if (newer := await superseded_by()) is not None:
         return coalesced(newer)
-    settings = load_settings()
+    settings = listening()
 
     @task(name="write the snapshot", cache_policy=NO_CACHE, persist_result=False)
     async def write() -> Any:
@@ -50,9 +54,9 @@ async def export_flow(*, family: str | None = None) -> State[Any]:
     try:
         done = await write()
     except HomeBusy as busy:
-        return Completed(name="Skipped", message=printable(str(busy)))
+        return _skipped(printable(str(busy)))
     except WarehouseError as error:
-        return Failed(message=printable(str(error)))
+        return _failed(error)
     asset = snapshot_asset(done.snapshot)
 
     @materialize(asset, by="kix", name="publish", asset_deps=[WAREHOUSE], cache_policy=NO_CACHE, persist_result=False)
@@ -71,7 +75,7 @@ async def verify_flow() -> State[Any]:
     end_with_parent()
     if (newer := await superseded_by()) is not None:
         return coalesced(newer)
-    logger, proofs, settings = get_run_logger(), list[Proof](), load_settings()
+    logger, proofs, settings = get_run_logger(), list[Proof](), listening()
     before = _published(settings)
     expected = sum(1 for _ in checks()) + AFTER_CHECKS
     async with progress_shown("progress-verify") as progress:
@@ -81,7 +85,7 @@ async def verify_flow() -> State[Any]:
                 logger.info("%s: %s", "holds" if proof.holds else "BROKEN", printable(proof.what))
                 progress("proofs", min(len(proofs), expected), expected)
         except WarehouseError as error:
-            return Failed(message=printable(str(error)))
+            return _failed(error)
     broken = [proof for proof in proofs if not proof.holds]
     if broken and _published(settings) != before:
         return Completed(name="Skipped", message="a sync published meanwhile: the proofs do not speak of one state")
@@ -93,6 +97,16 @@ async def verify_flow() -> State[Any]:
     if broken:
         return Failed(message=f"{words}; broken: " + ", ".join(printable(proof.what) for proof in broken))
     return Completed(message=words)
+
+
+def _skipped(words: str) -> State[Any]:
+    tell("run.skipped", logging.WARNING, code=Code.HOME_BUSY, reason=words)
+    return Completed(name="Skipped", message=words)
+
+
+def _failed(error: CodedError) -> State[Any]:
+    tell("run.failed", logging.ERROR, code=error.code, reason=str(error))
+    return Failed(message=printable(f"{error} [{error.code}]"))
 
 
 def _published(settings: Settings) -> tuple[int, int] | None:
@@ -113,15 +127,15 @@ async def maintenance_flow(*, compact_always: bool = False) -> State[Any]:
     end_with_parent()
     if (newer := await superseded_by()) is not None:
         return coalesced(newer)
-    settings = load_settings().model_copy(update={"lock_timeout_s": BUSY_S})
+    settings = listening().model_copy(update={"lock_timeout_s": BUSY_S})
     tell_stale_now(settings)
     try:
         done = maintain(settings, compact_always=compact_always)
     except HomeBusy:
         words = f"skipped, nothing was done: the home is in use by {owner_text(settings.home)}"
         get_run_logger().warning("%s", words)
-        return Completed(name="Skipped", message=words)
+        return _skipped(words)
     except (SyncFailed, WarehouseError) as error:
-        return Failed(message=printable(str(error)))
+        return _failed(error)
     get_run_logger().info("%s", done.sentence())
     return Completed(message=done.sentence())

@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 import zstandard
 
+from scrapers.codes import Code
 from scrapers.contract import Capture, Reading, Scope
 from scrapers.errors import ArchiveDamaged, GiveUp, SyncFailed
 from scrapers.own_files import refuse_links
@@ -148,14 +149,17 @@ class Archive:
         if version > SCHEMA_VERSION:
             raise SyncFailed(
                 f"the archive {self.path} has schema {version}, this kix knows {SCHEMA_VERSION}: use the newer kix that"
-                f" wrote it, or put back the backup that it made before ({self.path.name}.schema-N.bak)"
+                f" wrote it, or put back the backup that it made before ({self.path.name}.schema-N.bak)",
+                code=Code.SCHEMA,
             )
         (tables,) = self._row("SELECT count(*) FROM sqlite_master")
         if (tables or version) and self._row("PRAGMA application_id") != (APPLICATION_ID,):
             raise SyncFailed(f"{self.path} is another program's database: choose another --home")
         if read_only:
             if not version:
-                raise SyncFailed(f"the archive {self.path} holds nothing yet: run `kix sync` first")
+                raise SyncFailed(
+                    f"the archive {self.path} holds nothing yet: run `kix sync` first", code=Code.ARCHIVE_EMPTY
+                )
             return
         self._run("PRAGMA journal_mode = WAL")
         self._run("PRAGMA synchronous = NORMAL")
@@ -325,7 +329,8 @@ class Archive:
         if row is None:
             raise ArchiveDamaged(
                 f"the archive {self.path} lacks what sync {sync_id} concluded (an older kix did not keep it): no"
-                " warehouse can be made from it; if it was there once, restore the archive"
+                " warehouse can be made from it; if it was there once, restore the archive",
+                code=Code.ARCHIVE_INCOMPLETE,
             )
         try:
             # As a stream: a damaged header could ask for any amount of memory.
@@ -461,7 +466,7 @@ class Offline:
             return noted
         capture = self._archive.held(url)
         if capture is None:
-            raise GiveUp(url, "not in the archive: sync once with the network")
+            raise GiveUp(url, "not in the archive: sync once with the network", code=Code.NOT_IN_ARCHIVE)
         note = FetchRecord(
             url, capture.status, capture.fetched_at, "archive",
             media_type=capture.media_type, body_digest=capture.body_digest, size_bytes=len(capture.body),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from scrapers.codes import Code
 from scrapers.errors import GiveUp, TryAgain
 
 GZIP_EXTRA_BYTES = 64 * 1024
@@ -85,7 +86,7 @@ class BoundedBody:
     def _too_large(self) -> GiveUp:
         self._pieces.clear()  # the error that says so holds on to this body
         bound = f"{self._limits.body_bytes:,} bytes, and {self._limits.expansion} times what was received"
-        return GiveUp(self._url, f"body larger than the bound ({bound})")
+        return GiveUp(self._url, f"body larger than the bound ({bound})", code=Code.ANSWER_TOO_LARGE)
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:

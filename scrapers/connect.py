@@ -11,13 +11,16 @@ from collections.abc import Iterable
 import httpcore
 
 from scrapers.addresses import refusal
+from scrapers.codes import Code, CodedError
 
 MOST_ADDRESSES = 8
 """Addresses of one host that are tried, each for its share of the time that a connection may take."""
 
 
-class AddressRefused(Exception):
+class AddressRefused(CodedError):
     """A host leads to addresses that must not be connected to: which host, which address, why, and what to do."""
+
+    code = Code.ADDRESS_REFUSED
 
 
 class CheckedBackend(httpcore.AsyncNetworkBackend):

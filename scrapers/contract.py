@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from scrapers.codes import Code
+
 
 @dataclass(frozen=True, slots=True)
 class SourcePolicy:
@@ -61,11 +63,15 @@ class Fetch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """What could not be used: where it stands, the thing itself (JSON text, may be empty), and why."""
+    """What could not be used: where it stands, the thing itself (JSON text, may be empty), and why.
+
+    `code` is text, so that a reading is read by a kix that has other codes.
+    """
 
     locator: str
     item: str
     reason: str
+    code: str = Code.ITEM_UNUSABLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import posixpath
 import random
 import time
@@ -28,9 +29,11 @@ from protego import Protego
 from scrapers.addresses import without_secrets
 from scrapers.archive import Archive, FetchRecord, Validators
 from scrapers.bounds import BoundedBody, Limits, retry_after_s
+from scrapers.codes import Code
 from scrapers.connect import AddressRefused, CheckedBackend
 from scrapers.contract import Capture, SourcePolicy
 from scrapers.errors import GiveUp, NoSuchAnswer, TryAgain
+from scrapers.telling import tell
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -46,8 +49,18 @@ BROKEN = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolErr
 UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
 """OpenSSL's name for it; httpcore keeps the text of an error, not its kind."""
 
-# Every failed try is a line in the archive's `fetches`; a second telling on standard error would only disturb.
-stamina.instrumentation.set_on_retry_hooks(())
+
+def _tell_retry(details: stamina.instrumentation.RetryDetails) -> None:
+    error = details.caused_by
+    if isinstance(error, TryAgain):
+        tell(
+            "request.retried", url=error.locator, attempt=details.retry_num, wait_s=round(details.wait_for, 3),
+            status=error.status, code=error.code, reason=error.reason,
+        )  # fmt: skip
+
+
+# Every failed try is a line in the archive's `fetches`; on standard error it is told only to who asked for a log.
+stamina.instrumentation.set_on_retry_hooks((_tell_retry,))
 
 Permit = Callable[[str], Awaitable[None]]
 
@@ -134,7 +147,14 @@ class Client:
                 if held:
                     return held
             self._seen.add(url)
-            return await self._fetch(url, fresh=fresh)
+            try:
+                return await self._fetch(url, fresh=fresh)
+            except GiveUp as error:
+                tell(
+                    "request.failed", logging.WARNING, url=error.locator, status=error.status, code=error.code,
+                    reason=error.reason,
+                )  # fmt: skip
+                raise
 
     async def _fetch(self, url: str, *, fresh: bool) -> Capture:
         await self._permit(url)
@@ -142,31 +162,34 @@ class Client:
         try:
             return await self._with_retries(url, known, self._permit)
         except TryAgain as error:
-            raise GiveUp(error.locator, f"{error.reason} (tried {self._limits.attempts} times)") from error
+            reason = f"{error.reason} (tried {self._limits.attempts} times)"
+            raise GiveUp(error.locator, reason, code=error.code, status=error.status) from error
 
     # -- permission
 
     async def _check_address(self, url: str) -> None:
         origin, parts = _origin(url), _parsed(url)
         if parts.userinfo:
-            raise GiveUp(url, "a URL with credentials is not asked")
+            raise GiveUp(url, "a URL with credentials is not asked", code=Code.ADDRESS_REFUSED)
         path = posixpath.normpath("/" + unquote(parts.path).lstrip("/")).lower()
         if any(f"{path}/".startswith(f"{closed}/") for closed in self.policy.closed_paths):
-            raise GiveUp(url, f"refused: {self.policy.slug} is never asked for {parts.path}")
+            raise GiveUp(url, f"refused: {self.policy.slug} is never asked for {parts.path}", code=Code.ADDRESS_REFUSED)
         if self._base_url is not None:
             if origin != _origin(self._base_url):
-                raise GiveUp(url, f"refused: not at the given base URL's address {_origin(self._base_url)}")
+                reason = f"refused: not at the given base URL's address {_origin(self._base_url)}"
+                raise GiveUp(url, reason, code=Code.ADDRESS_REFUSED)
             return
         if parts.scheme != "https":
-            raise GiveUp(url, "refused: only https (plain http needs --base-url)")
+            raise GiveUp(url, "refused: only https (plain http needs --base-url)", code=Code.ADDRESS_REFUSED)
         if parts.host not in self.policy.hosts or parts.port is not None:
-            raise GiveUp(url, f"refused: {parts.netloc.decode('ascii')} is not a host of {self.policy.slug}")
+            reason = f"refused: {parts.netloc.decode('ascii')} is not a host of {self.policy.slug}"
+            raise GiveUp(url, reason, code=Code.ADDRESS_REFUSED)
 
     async def _permit(self, url: str) -> None:
         await self._check_address(url)
         host = await self._host(url)
         if host.robots is not None and not host.robots.can_fetch(url, PRODUCT):
-            raise GiveUp(url, "robots.txt forbids it")
+            raise GiveUp(url, "robots.txt forbids it", code=Code.ROBOTS)
 
     async def _host(self, url: str) -> Host:
         host = self._at(url)
@@ -186,7 +209,8 @@ class Client:
         delay = host.robots.crawl_delay(PRODUCT) if host.robots else None
         if delay and delay > self._limits.crawl_delay_s:
             bound = f"the longest that is kept is {self._limits.crawl_delay_s:g} s (KIX_MAX_CRAWL_DELAY_S)"
-            raise GiveUp(f"{origin}/robots.txt", f"asks for {delay:g} s between two requests; {bound}")
+            reason = f"asks for {delay:g} s between two requests; {bound}"
+            raise GiveUp(f"{origin}/robots.txt", reason, code=Code.CRAWL_DELAY)
         if delay and delay > (1 / rate if rate else 0.0):
             host.pace = AsyncLimiter(1, float(delay))
 
@@ -197,9 +221,11 @@ class Client:
         except NoSuchAnswer:
             return None
         except (TryAgain, GiveUp) as error:
-            raise GiveUp(error.locator, f"robots.txt cannot be read, so nothing is asked: {error.reason}") from error
+            reason = f"robots.txt cannot be read, so nothing is asked: {error.reason}"
+            raise GiveUp(error.locator, reason, code=Code.ROBOTS_UNREADABLE, status=error.status) from error
         if len(capture.body) > self._limits.robots_bytes:
-            raise GiveUp(url, f"{len(capture.body):,} bytes of rules; at most {self._limits.robots_bytes:,} are read")
+            reason = f"{len(capture.body):,} bytes of rules; at most {self._limits.robots_bytes:,} are read"
+            raise GiveUp(url, reason, code=Code.ROBOTS_UNREADABLE)
         return Protego.parse(capture.body.decode("utf-8-sig", errors="replace"))
 
     # -- one answer
@@ -227,11 +253,11 @@ class Client:
         target = url
         for _ in range(self._limits.redirects + 1):
             # What is known belongs to the first address; elsewhere a 304 would confirm another body.
-            answer = await self._ask(target, known if target == url else None)
+            answer = await self._ask(url, target, known if target == url else None)
             if answer.status not in REDIRECTS:
                 return target, answer
             target = await self._next_hop(url, target, answer.headers.get("location", ""), permit)
-        raise GiveUp(url, f"more than {self._limits.redirects} redirects")
+        raise GiveUp(url, f"more than {self._limits.redirects} redirects", code=Code.REDIRECT)
 
     async def _next_hop(self, url: str, target: str, location: str, permit: Permit) -> str:
         """Return where a redirect leads, if that may be asked. Its query may be a secret, and is not told."""
@@ -240,9 +266,10 @@ class Client:
             following = urljoin(target, location)
             await permit(following)
         except GiveUp as error:
-            raise GiveUp(url, f"redirected to {shown}: {error.reason}") from error
+            raise GiveUp(url, f"redirected to {shown}: {error.reason}", code=Code.REDIRECT) from error
         except ValueError as error:
-            raise GiveUp(url, f"redirected to {shown}: no address that can be asked") from error
+            reason = f"redirected to {shown}: no address that can be asked"
+            raise GiveUp(url, reason, code=Code.REDIRECT) from error
         return following
 
     def _accept(self, url: str, target: str, answer: _Answer, known: Validators | None) -> Capture:
@@ -262,17 +289,20 @@ class Client:
         return Capture(url, answer.status, fetched_at, media_type, digest, body, via)
 
     def _refusal(self, url: str, target: str, answer: _Answer) -> TryAgain | GiveUp:
-        if answer.status not in PASSING and answer.status < 500:
-            kind = NoSuchAnswer if 400 <= answer.status < 500 else GiveUp
-            return kind(url, f"status {answer.status}")
+        status = answer.status
+        if status not in PASSING and status < 500:
+            kind = NoSuchAnswer if 400 <= status < 500 else GiveUp
+            return kind(url, f"status {status}", status=status)
+        failing = Code.SOURCE_FAILING if status >= 500 else Code.SOURCE_BUSY
         wait_s = retry_after_s(answer.headers.get("retry-after"), self._now())
         if wait_s is not None and wait_s > self._limits.wait_max_s:
             bound = f"the longest wait is {self._limits.wait_max_s:g} s"
-            return GiveUp(url, f"status {answer.status}, asked to wait {wait_s:.0f} s; {bound}")
+            reason = f"status {status}, asked to wait {wait_s:.0f} s; {bound}"
+            return GiveUp(url, reason, code=Code.SOURCE_BUSY, status=status)
         if wait_s:
             host = self._at(target)
             host.quiet_until = max(host.quiet_until, time.monotonic() + wait_s)
-        return TryAgain(url, f"status {answer.status}", wait_s)
+        return TryAgain(url, f"status {status}", wait_s, code=failing, status=status)
 
     def _note(
         self,
@@ -297,20 +327,22 @@ class Client:
         self._archive.record(self._sync_id, fetch)
         return fetch.fetched_at
 
-    async def _ask(self, url: str, known: Validators | None) -> _Answer:
+    async def _ask(self, url: str, target: str, known: Validators | None) -> _Answer:
+        """Ask `target`, where `url` leads. Errors name `url`: the query of a redirect may be a secret."""
         limits = self._limits
-        request = self._request(url, known)
+        request = self._request(target, known)
         async with self._slots:
-            await self._wait_turn(url)
+            await self._wait_turn(target)
             self.traffic.requests += 1
             try:
                 async with asyncio.timeout(limits.answer_s):
                     return await self._exchange(url, request)
             except AddressRefused as error:
-                raise GiveUp(url, str(error)) from error
+                raise GiveUp(url, str(error), code=error.code) from error
             except BROKEN as error:
                 if UNTRUSTED in str(error):
-                    raise GiveUp(url, f"its certificate is not to be trusted: {error}") from error
+                    reason = f"its certificate is not to be trusted: {error}"
+                    raise GiveUp(url, reason, code=Code.CERTIFICATE) from error
                 raise TryAgain(url, f"broken transfer: {str(error) or type(error).__name__}") from error
             except TimeoutError as error:
                 raise TryAgain(url, f"no whole answer within {limits.answer_s:g} s") from error
@@ -383,7 +415,7 @@ def _parsed(url: str) -> httpx.URL:
     try:
         return httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise GiveUp(url, f"no address that can be asked: {error}") from error
+        raise GiveUp(url, f"no address that can be asked: {error}", code=Code.ADDRESS_REFUSED) from error
 
 
 @lru_cache(maxsize=256)

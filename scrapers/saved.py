@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from scrapers.archive import Archive, FetchRecord
+from scrapers.codes import Code
 from scrapers.contract import Capture, Fetch
 from scrapers.errors import GiveUp
 
@@ -51,5 +52,9 @@ class WithSaved:
             return await self._fetch(url, again=again, fresh=fresh)
         held = self._archive.held(url, self._sync_id)
         if held is None:
-            raise GiveUp(url, "the saved page is not in the archive: it changed, went away, or is too large")
+            raise GiveUp(
+                url,
+                "the saved page is not in the archive: it changed, went away, or is too large",
+                code=Code.NOT_IN_ARCHIVE,
+            )
         return held

@@ -27,6 +27,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import duckdb
 
+from scrapers.codes import Code
 from transforms.names import escaped, printable
 from warehouse.admission import QueryRefused, in_words, only_select, paths_of_host
 from warehouse.connection import check_published
@@ -57,7 +58,9 @@ TABLE_ROWS = 1_000
 WIDE = 10_000
 """Columns of a table that nobody looks at in a terminal: nothing is cut."""
 START_S = 3.0
-EXIT_REFUSED = 4
+EXITS = {Code.QUERY_REFUSED: 4, Code.QUERY_FAILED: 5, Code.QUERY_TOO_LARGE: 6}
+"""What the child ends with when it has words instead of an answer."""
+
 EXIT_FAILED = 70
 MOST_SAID_BYTES = 10_000
 
@@ -98,16 +101,18 @@ def answer_query(
             _, words = child.communicate(json.dumps(task).encode(), timeout=timeout_s + START_S)
         except subprocess.TimeoutExpired:
             child.kill()
-            raise QueryRefused(_too_slow(timeout_s)) from None
+            raise QueryRefused(_too_slow(timeout_s), code=Code.QUERY_TOO_LARGE) from None
     said = words[-MOST_SAID_BYTES:].decode(errors="replace").strip()
-    if child.returncode == EXIT_REFUSED:
-        raise QueryRefused(said)
+    for code, exit_code in EXITS.items():
+        if child.returncode == exit_code:
+            raise QueryRefused(said, code=code)
     if child.returncode > 0:
-        raise QueryRefused(f"kix failed on this query, please report it: {said[-300:]}")
+        raise QueryRefused(f"kix failed on this query, please report it: {said[-300:]}", code=Code.DEFECT)
     if child.returncode < 0:
         raise QueryRefused(
             f"the query ended without an answer (signal {-child.returncode}): most likely it needed more than"
-            f" {memory_mb} MiB; ask for less at once, or raise KIX_SQL_MEMORY_MB"
+            f" {memory_mb} MiB; ask for less at once, or raise KIX_SQL_MEMORY_MB",
+            code=Code.QUERY_TOO_LARGE,
         )
 
 
@@ -123,12 +128,13 @@ def _child() -> int:
     try:
         _answer(task)
     except (duckdb.Error, QueryRefused, MemoryError) as error:
-        sys.stderr.write(_in_words(error, task))
-        return EXIT_REFUSED
+        words, code = _in_words(error, task)
+        sys.stderr.write(words)
+        return EXITS[code]
     except BrokenPipeError:  # whoever read the answer has seen enough
         os.dup2(devnull, sys.stdout.fileno())
     except Exception as error:  # noqa: BLE001  a traceback would show where things are on this machine
-        sys.stderr.write(f"{type(error).__name__}: {_in_words(error, task)}")
+        sys.stderr.write(f"{type(error).__name__}: {_in_words(error, task)[0]}")
         return EXIT_FAILED
     return 0
 
@@ -225,13 +231,15 @@ def _rows(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
         yield from chunk
 
 
-def _in_words(error: BaseException, task: dict[str, Any]) -> str:
+def _in_words(error: BaseException, task: dict[str, Any]) -> tuple[str, Code]:
     text = str(error)
     if isinstance(error, MemoryError | duckdb.OutOfMemoryException) or "memory allocation failed" in text:
-        return f"the query needs more than {task['memory_mb']} MiB: ask for less at once, or raise KIX_SQL_MEMORY_MB"
+        words = f"the query needs more than {task['memory_mb']} MiB: ask for less at once, or raise KIX_SQL_MEMORY_MB"
+        return words, Code.QUERY_TOO_LARGE
     if isinstance(error, duckdb.InterruptException) or "max_execution_time" in text:
-        return _too_slow(task["timeout_s"])
-    return in_words(error, task["query"], task["host_paths"])
+        return _too_slow(task["timeout_s"]), Code.QUERY_TOO_LARGE
+    code = error.code if isinstance(error, QueryRefused) else Code.QUERY_FAILED
+    return in_words(error, task["query"], task["host_paths"]), code
 
 
 def _write_parquet(connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement, form: str) -> None:  # noqa: ARG001

@@ -15,6 +15,8 @@ from typing import Any
 
 import duckdb
 
+from scrapers.codes import Code, CodedError
+
 MOST_CHARACTERS = 100_000
 """Of a query: parsing is not interrupted by the time limit of DuckDB."""
 
@@ -53,8 +55,10 @@ _ADVICE = re.compile(r"\n+(?:Please try|Alternatively|Stack Trace).*", re.DOTALL
 _PATH = re.compile(r"(?<![\w/\\.:~-])(?:[~…]|[A-Za-z]:|file:/*)?(?:[\\/][^\s\\/'\"`,;:()\[\]<>|]+)+[\\/]?")
 
 
-class QueryRefused(Exception):
+class QueryRefused(CodedError):
     """The query was not answered: refused, wrong, too slow or too large. The message says which."""
+
+    code = Code.QUERY_REFUSED
 
 
 def only_select(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.Statement:

@@ -15,6 +15,7 @@ from typing import Any
 
 import duckdb
 
+from scrapers.codes import Code, CodedError
 from warehouse.quoting import literal
 
 Connection = duckdb.DuckDBPyConnection
@@ -33,8 +34,10 @@ ROW_GROUP = 30 * 1024
 """Rows that are compressed, and read, by one thread at a time (ADR 0012)."""
 
 
-class WarehouseError(Exception):
+class WarehouseError(CodedError):
     """The warehouse cannot be used as asked: which one, why, and what to do."""
+
+    code = Code.LOAD_FAILED
 
 
 UNREADABLE = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
@@ -54,7 +57,7 @@ def check_published(home: Path) -> None:
     hint = "run `kix sync` first (or `kix sync --sample` to try it out)"
     if published_path(sample).exists():
         hint = f"the synthetic sample is in a home of its own: --home {sample}"
-    raise WarehouseError(f"no warehouse in {home} yet: {hint}")
+    raise WarehouseError(f"no warehouse in {home} yet: {hint}", code=Code.NO_WAREHOUSE)
 
 
 @contextmanager
@@ -78,7 +81,8 @@ def reading(home: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _unreadable(what: str, path: Path, error: Exception) -> WarehouseError:
     words = str(error).partition("\n")[0]
-    return WarehouseError(f"cannot {what} {path}: {words}; restore it, or make it anew from the archive: `kix rebuild`")
+    words = f"cannot {what} {path}: {words}; restore it, or make it anew from the archive: `kix rebuild`"
+    return WarehouseError(words, code=Code.WAREHOUSE_UNREADABLE)
 
 
 def bounded(connection: Connection, memory_limit: str, spill: Path) -> None:

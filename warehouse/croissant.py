@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from scrapers.codes import Code
 from warehouse.connection import WarehouseError
 from warehouse.snapshot import PARTITION
 
@@ -39,7 +40,8 @@ def croissant(manifest: dict[str, Any]) -> bytes:
         )  # fmt: skip
         found = described.to_json()
     except mlc.ValidationError as error:
-        raise WarehouseError(f"the Croissant description is not valid, please report it: {error}") from error
+        words = f"the Croissant description is not valid, please report it: {error}"
+        raise WarehouseError(words, code=Code.DEFECT) from error
     return json.dumps(found, indent=2, ensure_ascii=False, default=str).encode() + b"\n"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import orjson
 
+from scrapers.codes import Code
 from transforms import facts
 from transforms.identity import correctness_digest
 from transforms.names import operation_title
@@ -78,7 +79,7 @@ def _run(db: duckdb.DuckDBPyConnection, run_digest: str) -> Row:
         run_digest,
     )
     if not rows:
-        raise WarehouseError(f"no run {run_digest} in this warehouse")
+        raise WarehouseError(f"no run {run_digest} in this warehouse", code=Code.NOT_FOUND)
     (run,) = rows
     renamed = _rows(
         db,

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import duckdb
 
+from scrapers.codes import Code
 from warehouse.connection import Connection, WarehouseError, first_row, reading
 from warehouse.content import content_digest, table_line
 from warehouse.quoting import literal, quoted
@@ -82,7 +83,8 @@ def in_words(directory: Path) -> Iterator[None]:
         said = str(error).lower()
         full = any(word in said for word in ("no space", "quota", "too large", "out of disk"))
         step = f"make room in {directory}" if full else f"see whether {directory} can be written to"
-        raise WarehouseError(f"the export failed: {error}; {step}. No snapshot was changed") from error
+        words = f"the export failed: {error}; {step}. No snapshot was changed"
+        raise WarehouseError(words, code=Code.EXPORT_FAILED) from error
 
 
 def state_of(db: Connection, family: str | None) -> State:
@@ -108,7 +110,8 @@ def check_family(db: Connection, family: str | None) -> None:
     known = [name for (name,) in db.execute(query).fetchall()]
     if family not in known:
         there = ", ".join(map(repr, known[:10])) or "none yet"
-        raise WarehouseError(f"no comparability family is called {family!r}; there is: {there}")
+        words = f"no comparability family is called {family!r}; there is: {there}"
+        raise WarehouseError(words, code=Code.NOT_FOUND)
 
 
 def write_tables(db: Connection, state: State, folder: Path) -> list[File]:

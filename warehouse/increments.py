@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from scrapers.codes import Code
 from warehouse import snapshot_folder as shelf
 from warehouse.connection import Connection, WarehouseError
 from warehouse.export import File, file_of, parquet, parquet_rows, write
@@ -59,7 +60,8 @@ def check_base(directory: Path, since: str, family: str | None) -> None:
     covered = shelf.read_manifest(shelf.snapshot_path(directory, since)).get("family")
     if covered != family:
         theirs, ours = ("everything" if one is None else f"the family {one!r}" for one in (covered, family))
-        raise WarehouseError(f"the snapshot {since} is of {theirs}, and this export of {ours}: name one of the same")
+        words = f"the snapshot {since} is of {theirs}, and this export of {ours}: name one of the same"
+        raise WarehouseError(words, code=Code.NOT_FOUND)
 
 
 def write_increment(db: Connection, directory: Path, since: str, snapshot: str) -> Increment | None:
@@ -72,7 +74,8 @@ def write_increment(db: Connection, directory: Path, since: str, snapshot: str) 
     target = increment_path(directory, since, snapshot)
     for path in (target.parent, target):
         if path.is_symlink():
-            raise WarehouseError(f"{path} is a symbolic link; increments are written into real folders only")
+            words = f"{path} is a symbolic link; increments are written into real folders only"
+            raise WarehouseError(words, code=Code.FILE_UNUSABLE)
     if not target.is_dir():
         target.parent.mkdir(exist_ok=True)
         aside = directory / f"{shelf.WRITING}{target.name}"

@@ -6,6 +6,7 @@ from importlib.resources import files
 
 import duckdb
 
+from scrapers.codes import Code
 from warehouse.connection import WarehouseError, applied
 from warehouse.quoting import literal, quoted
 
@@ -49,7 +50,7 @@ def check_not_newer(connection: duckdb.DuckDBPyConnection) -> None:
     """Raise `WarehouseError` when a newer kix made this schema."""
     found, known = max(applied(connection), default=0), _newest()
     if found > known:
-        raise WarehouseError(f"the warehouse has schema {found}, this kix knows {known}: {NEWER}")
+        raise WarehouseError(f"the warehouse has schema {found}, this kix knows {known}: {NEWER}", code=Code.SCHEMA)
 
 
 def _newest() -> int:
@@ -62,7 +63,7 @@ def check_schema(connection: duckdb.DuckDBPyConnection) -> None:
     wanted = _newest()
     if found != wanted:
         step = NEWER if found > wanted else "`kix sync` or `kix rebuild` brings it up to date"
-        raise WarehouseError(f"the warehouse has schema {found}, this kix reads {wanted}: {step}")
+        raise WarehouseError(f"the warehouse has schema {found}, this kix reads {wanted}: {step}", code=Code.SCHEMA)
 
 
 def add_family_schemas(connection: duckdb.DuckDBPyConnection) -> None:

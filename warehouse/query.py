@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import orjson
 
+from scrapers.codes import Code
 from warehouse.connection import WHOLE_READING, WarehouseError, dicts, first_row, published_path, reading
 from warehouse.migrations import check_not_newer
 
@@ -89,7 +90,7 @@ def find_run(db: duckdb.DuckDBPyConnection, name: str) -> str:
     """Return the digest of the run that `name` means: a digest, a prefix of one, or `SOURCE:EXTERNAL_ID` (its current
     run). Raises `WarehouseError` when it means none or several."""
     if name.startswith("sha256:") and not _PREFIX.fullmatch(name):
-        raise WarehouseError(f"{name!r} is no beginning of a digest: give at least 4 hex digits")
+        raise WarehouseError(f"{name!r} is no beginning of a digest: give at least 4 hex digits", code=Code.NOT_FOUND)
     if match := _PREFIX.fullmatch(name):
         rows = db.execute(
             "SELECT run_digest FROM runs WHERE starts_with(run_digest, ?) LIMIT 3", [f"sha256:{match[1]}"]
@@ -101,13 +102,16 @@ def find_run(db: duckdb.DuckDBPyConnection, name: str) -> str:
         ).fetchall()
     else:
         raise WarehouseError(
-            f"{name!r} names no run: give a digest, at least 4 digits of one, or SOURCE:ID such as sol-execbench:3483"
+            f"{name!r} names no run: give a digest, at least 4 digits of one, or SOURCE:ID such as sol-execbench:3483",
+            code=Code.NOT_FOUND,
         )
     if not rows:
-        raise WarehouseError(f"no run {name} in this warehouse; `kix board KERNEL` lists the runs of a kernel")
+        words = f"no run {name} in this warehouse; `kix board KERNEL` lists the runs of a kernel"
+        raise WarehouseError(words, code=Code.NOT_FOUND)
     if len(rows) > 1:
         raise WarehouseError(
-            f"{name} begins several runs ({', '.join(row[0][:23] for row in rows)}…): give more digits"
+            f"{name} begins several runs ({', '.join(row[0][:23] for row in rows)}…): give more digits",
+            code=Code.AMBIGUOUS,
         )
     return str(rows[0][0])
 
@@ -124,9 +128,9 @@ def find_review(db: duckdb.DuckDBPyConnection, name: str) -> str:
     else:
         rows = db.execute("SELECT DISTINCT subject FROM reviews WHERE subject = ?", [find_run(db, name)]).fetchall()
     if not rows:
-        raise WarehouseError(f"{name} is not held for review; `kix review list` shows what is")
+        raise WarehouseError(f"{name} is not held for review; `kix review list` shows what is", code=Code.NOT_FOUND)
     if len(rows) > 1:
-        raise WarehouseError(f"{name} begins several reviews: give more digits")
+        raise WarehouseError(f"{name} begins several reviews: give more digits", code=Code.AMBIGUOUS)
     return str(rows[0][0])
 
 
@@ -171,7 +175,7 @@ def run_documents(db: duckdb.DuckDBPyConnection, run_digest: str) -> dict[str, A
         [run_digest],
     )
     if row is None:
-        raise WarehouseError(f"no run {run_digest} in this warehouse")
+        raise WarehouseError(f"no run {run_digest} in this warehouse", code=Code.NOT_FOUND)
     return dict(zip(("run", "protocol", "environment"), map(orjson.loads, row), strict=True))
 
 
@@ -184,9 +188,10 @@ def find_kernel(db: duckdb.DuckDBPyConnection, name: str) -> str:
     if len(near) == 1:
         return str(near[0])
     if not near:
-        raise WarehouseError(f"no kernel is named like {name!r}; list them: kix sql 'select distinct kernel from runs'")
+        words = f"no kernel is named like {name!r}; list them: kix sql 'select distinct kernel from runs'"
+        raise WarehouseError(words, code=Code.NOT_FOUND)
     shown = ", ".join(near[:5]) + (f" and {len(near) - 5} more" if len(near) > 5 else "")
-    raise WarehouseError(f"{name!r} is part of several kernels' names: {shown}")
+    raise WarehouseError(f"{name!r} is part of several kernels' names: {shown}", code=Code.AMBIGUOUS)
 
 
 def boards(db: duckdb.DuckDBPyConnection, kernel: str, as_of: int | None = None) -> list[Board]:
@@ -195,7 +200,8 @@ def boards(db: duckdb.DuckDBPyConnection, kernel: str, as_of: int | None = None)
     until, standings, reasons = 2**63 - 1, "leaderboard", "eligibility"
     if as_of is not None:
         if first_row(db, "SELECT 1 FROM syncs WHERE sync_id = ?", [as_of]) is None:
-            raise WarehouseError(f"no sync {as_of} in this warehouse; `kix sql 'from syncs'` lists them")
+            words = f"no sync {as_of} in this warehouse; `kix sql 'from syncs'` lists them"
+            raise WarehouseError(words, code=Code.NOT_FOUND)
         until, standings, reasons = as_of, f"leaderboard_as_of({as_of})", f"eligibility_as_of({as_of})"
     cohorts = dicts(db.execute(
         "SELECT c.comparison_key, c.comparability_family, c.kernel, c.product, c.stack_version, r.runs FROM cohorts c"

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal
 from urllib.parse import quote
 
+from scrapers.codes import Code
 from warehouse.connection import Connection, WarehouseError
 from warehouse.quoting import literal
 
@@ -163,7 +164,8 @@ def columns_of(db: Connection, table: str) -> list[Column]:
     ).fetchall()
     if not rows:
         raise WarehouseError(
-            f"the warehouse has no table {table}: an older kix wrote it; run `kix sync` once, then export"
+            f"the warehouse has no table {table}: an older kix wrote it; run `kix sync` once, then export",
+            code=Code.SCHEMA,
         )
     names = {name for name, _, _ in rows}
     kinds = [(name, "VARCHAR" if kind == "JSON" else kind, text) for name, kind, text in rows]
@@ -197,7 +199,8 @@ def encoded(family: str) -> str:
         name = f"%{ord(name[0]):02X}{name[1:]}"
     if len(name) > LONGEST_NAME - len(PARTITION) - 1:
         raise WarehouseError(
-            f"the comparability family {family[:40]!r}… is too long for a folder's name ({len(name)} bytes)"
+            f"the comparability family {family[:40]!r}… is too long for a folder's name ({len(name)} bytes)",
+            code=Code.EXPORT_FAILED,
         )
     return name
 

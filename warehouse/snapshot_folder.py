@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from scrapers.codes import Code
 from warehouse.connection import WarehouseError
 from warehouse.snapshot import is_snapshot_id, pointer_of
 
@@ -38,10 +39,11 @@ class Pointer:
 def prepare(directory: Path) -> None:
     """Make the folder and what is always in it. Raises `WarehouseError` when it is something else."""
     if directory.exists() and not directory.is_dir():
-        raise WarehouseError(f"{directory} is a file; name a folder for the snapshots")
+        raise WarehouseError(f"{directory} is a file; name a folder for the snapshots", code=Code.FILE_UNUSABLE)
     for folder in (directory, directory / SNAPSHOTS):
         if folder != directory and folder.is_symlink():
-            raise WarehouseError(f"{folder} is a symbolic link; snapshots are written into real folders only")
+            words = f"{folder} is a symbolic link; snapshots are written into real folders only"
+            raise WarehouseError(words, code=Code.FILE_UNUSABLE)
         folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -90,7 +92,8 @@ def snapshot_path(directory: Path, snapshot: str) -> Path:
     there = snapshot_ids(directory)
     if snapshot not in there:
         shown = ", ".join(there[-5:]) or "none yet"
-        raise WarehouseError(f"no snapshot {snapshot[:60]!r} in {directory}; there is: {shown}")
+        words = f"no snapshot {snapshot[:60]!r} in {directory}; there is: {shown}"
+        raise WarehouseError(words, code=Code.NOT_FOUND)
     return directory / SNAPSHOTS / snapshot
 
 
@@ -100,9 +103,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         found = orjson.loads(_bytes(path))
     except (OSError, orjson.JSONDecodeError) as error:
-        raise WarehouseError(f"{path} cannot be read: {error}") from error
+        raise WarehouseError(f"{path} cannot be read: {error}", code=Code.SNAPSHOT_UNREADABLE) from error
     if not isinstance(found, dict):
-        raise WarehouseError(f"{path} is no manifest")
+        raise WarehouseError(f"{path} is no manifest", code=Code.SNAPSHOT_UNREADABLE)
     return found
 
 
@@ -124,9 +127,11 @@ def _pointer(path: Path) -> Pointer:
         said = orjson.loads(_bytes(path))
         pointer = Pointer(path.name, said["snapshot"], said["manifest_sha256"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise WarehouseError(f"the pointer {path} cannot be read ({error}); remove it and export again") from error
+        words = f"the pointer {path} cannot be read ({error}); remove it and export again"
+        raise WarehouseError(words, code=Code.SNAPSHOT_UNREADABLE) from error
     if not (isinstance(pointer.snapshot, str) and is_snapshot_id(pointer.snapshot)):
-        raise WarehouseError(f"the pointer {path} names no snapshot; remove it and export again")
+        words = f"the pointer {path} names no snapshot; remove it and export again"
+        raise WarehouseError(words, code=Code.SNAPSHOT_UNREADABLE)
     return pointer
 
 
@@ -143,7 +148,7 @@ def put_in_place(written: Path, target: Path) -> None:
             _sync(Path(folder) / name)
         _sync(Path(folder))
     if os.path.lexists(target):
-        raise WarehouseError(f"{target} is there already; wait a second and export again")
+        raise WarehouseError(f"{target} is there already; wait a second and export again", code=Code.EXPORT_FAILED)
     written.rename(target)
     _sync(target.parent)
 

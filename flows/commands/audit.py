@@ -10,6 +10,7 @@ import click
 from flows.commands.show import WIDE
 from flows.console import asking, fail, print_json
 from flows.settings import Settings
+from scrapers.codes import Code
 from transforms.names import cut, printable
 from warehouse import audit
 
@@ -21,7 +22,7 @@ def show_audit(settings: Settings, *, as_json: bool) -> int:
     with asking(settings) as db:
         counts, rows = audit.counts(db), audit.findings(db)
     if not counts:
-        fail("no run page of the index was read yet: kix sync kernelindex --page FILE|URL|ID")
+        fail("no run page of the index was read yet: kix sync kernelindex --page FILE|URL|ID", Code.NOTHING_READ)
     differs = any(row["counts"] for row in rows)
     compared = any(row["state"] in ("equal", "differs") for row in rows)
     if as_json:
@@ -54,7 +55,9 @@ def _print(rows: list[dict[str, Any]], counts: dict[str, int], *, compared: bool
     console.print(f"Runs: {told}. What counts as a difference is marked with !")
     if not compared:
         click.echo(
-            "kix: nothing could be compared: sync the source of these runs, e.g. kix sync sol-execbench", err=True
+            f"kix: nothing could be compared: sync the source of these runs, e.g. kix sync sol-execbench"
+            f" [{Code.NOTHING_READ}]",
+            err=True,
         )
 
 

@@ -12,6 +12,7 @@ import click
 from flows.commands.page import day
 from flows.console import asking, fail, print_json
 from flows.settings import Settings
+from scrapers.codes import Code
 from transforms.facts import source_metrics_line
 from transforms.names import printable
 from transforms.units import format_score, format_value
@@ -28,13 +29,13 @@ def show_comparison(settings: Settings, names: tuple[str, ...], *, as_json: bool
     with asking(settings) as db:
         runs = dict.fromkeys(find_run(db, name) for name in names)
         if len(runs) < 2:
-            fail(f"{printable(' '.join(names))} is one run: name two or more to compare", 2)
+            fail(f"{printable(' '.join(names))} is one run: name two or more to compare", Code.USAGE)
         result = compare([dossier(db, run) for run in runs])
     if as_json:
         print_json(asdict(result))
     if not result.comparable:
         first, *more = _refusal(result)
-        fail(first, more=more)
+        fail(first, Code.NOT_COMPARABLE, more)
     if not as_json:
         for line in _lines(result):
             click.echo(printable(line))

@@ -14,6 +14,7 @@ from flows.export import Exported, export
 from flows.lock import HomeBusy
 from flows.settings import Settings
 from flows.snapshots import Snapshot, listed, prune, verify
+from scrapers.codes import Code
 from transforms.names import printable
 from warehouse.connection import WarehouseError
 
@@ -58,11 +59,11 @@ def run_snapshots(
 ) -> int:
     """List, verify or prune the snapshots of a folder. Returns the exit code."""
     if action != "prune" and (keep is not None or keep_days is not None):
-        fail("--keep and --keep-days go with prune", 2)
+        fail("--keep and --keep-days go with prune", Code.USAGE)
     if action != "verify" and snapshot is not None:
-        fail(f"{action} takes no SNAPSHOT", 2)
+        fail(f"{action} takes no SNAPSHOT", Code.USAGE)
     if action == "prune" and keep is None and keep_days is None:
-        fail("say what to keep: --keep N (the newest N) or --keep-days N (those of the last N days)", 2)
+        fail("say what to keep: --keep N (the newest N) or --keep-days N (those of the last N days)", Code.USAGE)
     if action == "list":
         _show(_said(lambda: listed(directory)), as_json=as_json)
     elif action == "prune":
@@ -98,8 +99,9 @@ def _said(do: Callable[[], Result]) -> Result:
     try:
         return do()
     except (HomeBusy, WarehouseError) as error:
-        fail(printable(str(error)))
+        fail(str(error), error.code)
     except OSError as error:
-        fail(printable(f"cannot use {error.filename}: {error.strerror or error}"))
+        fail(f"cannot use {error.filename}: {error.strerror or error}", Code.FILE_UNUSABLE)
     except KeyboardInterrupt:
-        fail("interrupted: no snapshot was changed; the next export clears away what this one left")
+        words = "interrupted: no snapshot was changed; the next export clears away what this one left"
+        fail(words, Code.INTERRUPTED)

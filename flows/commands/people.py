@@ -14,6 +14,7 @@ from flows.console import asking, fail, print_json
 from flows.lock import HomeBusy
 from flows.report import record_words
 from flows.settings import Settings
+from scrapers.codes import Code
 from scrapers.errors import SyncFailed
 from transforms.names import cut, printable
 from transforms.units import UnitError, parse_instant
@@ -45,7 +46,7 @@ def show_records(settings: Settings, since: str | None, *, as_json: bool) -> Non
     try:
         start = moment(since, datetime.now(UTC)) if since else None
     except (UnitError, OverflowError):
-        fail(f"--since {since!r} is no time: write 2026-11-01, 2026-11-01T12:00Z, 36h or 7d", 2)
+        fail(f"--since {since!r} is no time: write 2026-11-01, 2026-11-01T12:00Z, 36h or 7d", Code.USAGE)
     with asking(settings) as db:
         events = query.record_events(db, start)
     if as_json:
@@ -97,8 +98,8 @@ def _said(say: Callable[[], Result]) -> Result:
     try:
         return say()
     except ValueError as error:
-        fail(str(error), 2)
+        fail(str(error), Code.USAGE)
     except (HomeBusy, SyncFailed, WarehouseError) as error:
-        fail(str(error))
+        fail(str(error), error.code)
     except OSError as error:
-        fail(f"cannot write: {error.strerror or error} ({error.filename})")
+        fail(f"cannot write: {error.strerror or error} ({error.filename})", Code.FILE_UNUSABLE)

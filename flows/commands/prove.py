@@ -13,6 +13,7 @@ from flows.progress import progress_bar
 from flows.rebuild import rebuild
 from flows.settings import Settings
 from flows.verify import Proof, verify
+from scrapers.codes import Code
 from scrapers.errors import SyncFailed
 from transforms.names import printable
 from warehouse.connection import WarehouseError
@@ -23,9 +24,10 @@ def run_verify(settings: Settings, *, as_json: bool) -> int:
     try:
         proofs = asyncio.run(_verify(settings, shown=not as_json))
     except WarehouseError as error:
-        fail(str(error))
+        fail(str(error), error.code)
     except OSError as error:
-        fail(f"no room for a temporary folder: {error.strerror or error} ({error.filename}); set TMPDIR to another")
+        words = f"no room for a temporary folder: {error.strerror or error} ({error.filename}); set TMPDIR to another"
+        fail(words, Code.FILE_UNUSABLE)
     broken = [proof for proof in proofs if not proof.holds]
     if as_json:
         print_json({"holds": not broken, "proofs": [asdict(proof) for proof in proofs]})
@@ -53,11 +55,12 @@ def run_rebuild(settings: Settings, *, as_json: bool) -> int:
         with progress_bar("rebuild", shown=not as_json) as progress:
             done = asyncio.run(rebuild(settings, progress=progress))
     except (HomeBusy, SyncFailed, WarehouseError) as error:
-        fail(f"{error}; the warehouse is as it was")
+        fail(f"{error}; the warehouse is as it was", error.code)
     except OSError as error:
-        fail(f"cannot use {settings.home}: {error.strerror or error} ({error.filename}); the warehouse is as it was")
+        words = f"cannot use {settings.home}: {error.strerror or error} ({error.filename}); the warehouse is as it was"
+        fail(words, Code.FILE_UNUSABLE)
     except KeyboardInterrupt:
-        fail("interrupted: the warehouse is as it was")
+        fail("interrupted: the warehouse is as it was", Code.INTERRUPTED)
     if as_json:
         print_json(asdict(done))
         return 0

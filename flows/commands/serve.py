@@ -19,8 +19,10 @@ from flows.maintenance import maintain
 from flows.prefect_server import FOLDER, NoServer, configured, own_server
 from flows.schedule import jobs
 from flows.settings import Settings
+from scrapers.codes import Code
 from scrapers.errors import SyncFailed
 from scrapers.own_files import refuse_links
+from scrapers.telling import tell
 from warehouse.connection import WarehouseError
 
 PATIENT = {"PREFECT_CLIENT_RETRY_EXTRA_CODES": "500"}
@@ -32,7 +34,7 @@ def run_serve(settings: Settings) -> NoReturn:
     try:
         wanted = jobs(settings)
     except ValueError as error:
-        fail(f"a setting is wrong: {error}", 2)
+        fail(f"a setting is wrong: {error}", Code.SETTING)
     if not settings.sources:
         _say("no source is enabled (KIX_SOURCES): only the chores run")
     signal.signal(signal.SIGTERM, _interrupt)
@@ -54,11 +56,11 @@ def run_serve(settings: Settings) -> NoReturn:
             if not asyncio.run(serve(settings, wanted, server, _say)):
                 _leave("the run under way did not end in time and is cut off; the next sync goes on where it stopped")
     except HomeBusy as busy:
-        fail(f"{settings.home} is served already: {busy}")
+        fail(f"{settings.home} is served already: {busy}", busy.code)
     except NoServer as error:
-        fail(str(error))
+        fail(str(error), error.code)
     except OSError as error:
-        fail(f"cannot use {error.filename or folder}: {error.strerror or error}")
+        fail(f"cannot use {error.filename or folder}: {error.strerror or error}", Code.FILE_UNUSABLE)
     except KeyboardInterrupt:
         pass
     _leave("stopped")
@@ -69,9 +71,9 @@ def run_maintain(settings: Settings, *, compact: bool, as_json: bool) -> int:
     try:
         done = maintain(settings, compact_always=compact)
     except (HomeBusy, SyncFailed, WarehouseError) as error:
-        fail(str(error))
+        fail(str(error), error.code)
     except OSError as error:
-        fail(f"cannot use {error.filename or settings.home}: {error.strerror or error}")
+        fail(f"cannot use {error.filename or settings.home}: {error.strerror or error}", Code.FILE_UNUSABLE)
     if as_json:
         print_json(asdict(done))
     else:
@@ -94,4 +96,5 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG00
 
 
 def _say(words: str) -> None:
+    tell("serve.said", words=words)
     click.echo(f"kix serve: {words}", err=True)

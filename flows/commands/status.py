@@ -19,6 +19,7 @@ from flows.registry import SOURCES
 from flows.schedule import jobs
 from flows.settings import Settings
 from scrapers.archive import Archive
+from scrapers.codes import Code
 from scrapers.errors import SyncFailed
 from transforms.names import printable
 from warehouse import query
@@ -40,7 +41,7 @@ def run_status(settings: Settings, metrics_file: Path | None, *, check: bool, as
     for one in sources if not as_json else ():
         click.echo(f"{'TROUBLE' if one.troubled else 'ok     '}  {printable(one.sentence())}")
     if not sources:
-        fail("no source is enabled (KIX_SOURCES), and none was ever read: there is nothing to check")
+        fail("no source is enabled (KIX_SOURCES), and none was ever read: there is nothing to check", Code.NOTHING_READ)
     return 1 if any(one.troubled for one in sources) else 0
 
 
@@ -49,16 +50,16 @@ def _freshness(settings: Settings) -> list[Freshness]:
         jobs(settings)  # a source that does not exist is never fresh: better said than checked
         return freshness(settings)
     except ValueError as error:
-        fail(f"a setting is wrong: {error}", 2)
+        fail(f"a setting is wrong: {error}", Code.SETTING)
     except SyncFailed as error:
-        fail(str(error))
+        fail(str(error), error.code)
 
 
 def _write_metrics(path: Path, text: str) -> None:
     try:
         write_metrics(path, text)
     except OSError as error:
-        fail(f"cannot write {path}: {error.strerror}")
+        fail(f"cannot write {path}: {error.strerror}", Code.FILE_UNUSABLE)
 
 
 def _show(state: dict[str, Any], *, as_json: bool) -> None:

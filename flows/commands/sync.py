@@ -17,6 +17,7 @@ from flows.report import Report
 from flows.settings import Settings
 from flows.sync import Request, sync
 from scrapers.addresses import check_base_url
+from scrapers.codes import Code
 from scrapers.contract import Scope
 from scrapers.errors import SyncFailed
 from scrapers.own_files import refuse_links
@@ -52,27 +53,29 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
     chosen = _chosen(sources, settings, sample=sample, base_url=base_url)
     mode = _mode(sample=sample, full=full, offline=offline)
     if pages and [source for source in chosen if source.boards]:
-        fail("--page goes with a source that is read by page alone: kix sync kernelindex --page …", 2)
+        fail("--page goes with a source that is read by page alone: kix sync kernelindex --page …", Code.USAGE)
     named, files = pages_given(pages)
     request = Request(Scope(kernels, tag, limit, named), base_url, mode, dry_run, files)
     reports: list[Report] = []
-    problem = None
+    problem, code = "", Code.DEFECT
     try:
         for report in _reports(chosen, request, settings, prefect=prefect, quiet=quiet):
             reports.append(report)  # what was done counts, also when the next one fails
     except (HomeBusy, SyncFailed, WarehouseError) as error:
-        problem = str(error)
+        problem, code = str(error), error.code
     except OSError as error:
         problem = f"cannot use {settings.home}: {error.strerror or error} ({error.filename}); nothing was changed"
+        code = Code.FILE_UNUSABLE
     except KeyboardInterrupt:
         stopped = chosen[len(reports)].policy.slug
         problem = f"{stopped}: interrupted, nothing was changed; the next sync goes on where this one stopped"
+        code = Code.INTERRUPTED
     if reports or not problem:
         _print(reports, as_json=as_json, quiet=quiet)
         if report_file:
             _write(report_file, reports)
     if problem:
-        fail(printable(problem))
+        fail(problem, code)
     codes = {report.exit_code for report in reports}
     return 1 if 1 in codes else max(codes)
 
@@ -80,27 +83,27 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
 def _chosen(names: tuple[str, ...], settings: Settings, *, sample: bool, base_url: str | None) -> list[Source]:
     wanted = list(dict.fromkeys(("sol-execbench",) if sample else names or settings.sources))
     if sample and names:
-        fail("--sample loads the bundled sample; it takes no SOURCE", 2)
+        fail("--sample loads the bundled sample; it takes no SOURCE", Code.USAGE)
     if not wanted:
         known = ", ".join(SOURCES)
-        fail(f"no source is enabled: name one (`kix sync {known}`) or set KIX_SOURCES={known}", 2)
+        fail(f"no source is enabled: name one (`kix sync {known}`) or set KIX_SOURCES={known}", Code.USAGE)
     for name in wanted:
         if name not in SOURCES:
-            fail(f"no source is called {name!r}; there is: {', '.join(SOURCES)}", 2)
+            fail(f"no source is called {name!r}; there is: {', '.join(SOURCES)}", Code.USAGE)
     if base_url is not None:
         if sample or len(wanted) > 1:
-            fail("--base-url goes with exactly one SOURCE, and not with --sample", 2)
+            fail("--base-url goes with exactly one SOURCE, and not with --sample", Code.USAGE)
         try:
             check_base_url(base_url)
         except ValueError as error:
-            fail(f"--base-url {error}", 2)
+            fail(f"--base-url {error}", Code.USAGE)
     return [SOURCES[name] for name in wanted]
 
 
 def _mode(*, sample: bool, full: bool, offline: bool) -> str:
     given = [name for name, on in (("sample", sample), ("full", full), ("offline", offline)) if on]
     if len(given) > 1:
-        fail(f"--{given[0]} and --{given[1]} exclude each other", 2)
+        fail(f"--{given[0]} and --{given[1]} exclude each other", Code.USAGE)
     return given[0] if given else "normal"
 
 
@@ -136,7 +139,7 @@ def _print(reports: list[Report], *, as_json: bool, quiet: bool) -> None:
 
 def _lines(report: Report) -> list[str]:
     lines = [report.sentence()]
-    lines += [f"  rejected: {one.locator}: {one.reason}" for one in report.rejects[:10]]
+    lines += [f"  rejected: {one.locator}: {one.reason} [{one.code}]" for one in report.rejects[:10]]
     if len(report.rejects) > 10:
         lines.append(f"  … and {len(report.rejects) - 10} more rejects; --report FILE has them all")
     if report.incomplete:
@@ -165,16 +168,16 @@ def _check_folder(path: Path) -> None:
     try:
         refuse_links(path)
     except OSError as error:
-        fail(f"cannot use {path}: {error.strerror}; nothing was changed")
+        fail(f"cannot use {path}: {error.strerror}; nothing was changed", Code.FILE_UNUSABLE)
 
 
 def _check_report(path: Path) -> None:
     if str(path) == "-" or not path.parent.is_dir():
-        fail(f"--report {path}: its folder does not exist; --json prints the report", 2)
+        fail(f"--report {path}: its folder does not exist; --json prints the report", Code.USAGE)
     try:
         check_target(path)
     except OSError as error:
-        fail(f"--report {path}: {error.strerror}", 2)
+        fail(f"--report {path}: {error.strerror}", Code.USAGE)
 
 
 def _write(path: Path, reports: list[Report]) -> None:

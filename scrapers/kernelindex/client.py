@@ -7,6 +7,7 @@ from html import unescape
 from urllib.parse import urljoin, urlsplit
 
 from scrapers import saved
+from scrapers.codes import Code
 from scrapers.contract import Capture, Entry, Fetch, Index, Part, Reject, Scope
 from scrapers.errors import GiveUp, SyncFailed
 from scrapers.kernelindex.markup import BrokenMarkup, check_whole, text_of
@@ -24,7 +25,9 @@ HTML = ("text/html", "application/xhtml+xml")
 async def read_index(fetch: Fetch, base_url: str, scope: Scope) -> Index:
     """Name the pages to be read: `scope.pages`, else those of the sitemap. Raises `SyncFailed` when there are none."""
     if scope.kernels or scope.tag:
-        raise SyncFailed("KernelIndex is read by page, not by kernel or tag: --page FILE|URL|ID, or none for all")
+        raise SyncFailed(
+            "KernelIndex is read by page, not by kernel or tag: --page FILE|URL|ID, or none for all", code=Code.USAGE
+        )
     rejects: list[Reject] = []
     asked = scope.pages or await _from_sitemap(fetch, base_url, rejects)
     entries: dict[str, Entry] = {}
@@ -32,7 +35,7 @@ async def read_index(fetch: Fetch, base_url: str, scope: Scope) -> Index:
         try:
             entry = _entry(page, base_url)
         except GiveUp as error:
-            rejects.append(Reject(error.locator, "", error.reason))
+            rejects.append(Reject(error.locator, "", error.reason, error.code))
         else:
             entries.setdefault(entry.key, entry)
     return Index(tuple(entries.values())[: scope.limit], len(entries), tuple(rejects))
@@ -46,10 +49,10 @@ async def read_part(fetch: Fetch, base_url: str, entry: Entry) -> Part:  # noqa:
             # A stored body that is of no use is not believed on the strength of a 304.
             capture = await fetch(entry.locator, again=True, fresh=True)
     except GiveUp as error:
-        return _part(entry, (), (Reject(error.locator, "", error.reason),))
+        return _part(entry, (), (Reject(error.locator, "", error.reason, error.code),))
     if capture.media_type not in HTML:
         reason = f"not HTML but {capture.media_type or 'of no stated type'}"
-        return _part(entry, (), (Reject(entry.locator, "", reason),))
+        return _part(entry, (), (Reject(entry.locator, "", reason, Code.ANSWER_UNREADABLE),))
     return _part(entry, (capture.body_digest,), ())
 
 
@@ -78,10 +81,11 @@ def _entry(page: str, base_url: str) -> Entry:
 def _run_name(url: str, base_url: str) -> str:
     host, path = _host(url), _path(url)
     if host not in (_host(base_url), "kernelindex.com", "www.kernelindex.com"):
-        raise GiveUp(url, f"not a page of KernelIndex: its host is {host}")
+        raise GiveUp(url, f"not a page of KernelIndex: its host is {host}", code=Code.ADDRESS_REFUSED)
     name = path.removeprefix("/runs/").rstrip("/")
     if not path.startswith("/runs/") or RUN_ID.fullmatch(name) is None:
-        raise GiveUp(url, "not a run's page, which is /runs/ID; nothing else of the index is read, /api/ least of all")
+        reason = "not a run's page, which is /runs/ID; nothing else of the index is read, /api/ least of all"
+        raise GiveUp(url, reason, code=Code.ADDRESS_REFUSED)
     return name
 
 
@@ -89,7 +93,7 @@ def _host(url: str) -> str:
     try:
         return urlsplit(url).netloc.lower()
     except ValueError as error:
-        raise GiveUp(url, f"no address that can be asked: {error}") from error
+        raise GiveUp(url, f"no address that can be asked: {error}", code=Code.ADDRESS_REFUSED) from error
 
 
 def _path(url: str) -> str:
@@ -108,9 +112,11 @@ async def _from_sitemap(fetch: Fetch, base_url: str, rejects: list[Reject]) -> l
         for path in (path for path in paths if re.fullmatch(r"/operations/[0-9A-Za-z._-]+/?", path)):
             runs += await _linked(fetch, f"{base_url}{path}", rejects)
     if not runs:
-        raise SyncFailed(f"{base_url}/sitemap.xml leads to no run page: to be looked at, or name pages with --page")
+        words = f"{base_url}/sitemap.xml leads to no run page: to be looked at, or name pages with --page"
+        raise SyncFailed(words, code=Code.INDEX_UNUSABLE)
     if len(runs) > MOST_PAGES:
-        raise SyncFailed(f"{base_url}/sitemap.xml leads to {len(runs):,} run pages; at most {MOST_PAGES:,} are read")
+        words = f"{base_url}/sitemap.xml leads to {len(runs):,} run pages; at most {MOST_PAGES:,} are read"
+        raise SyncFailed(words, code=Code.INDEX_UNUSABLE)
     return runs
 
 
@@ -121,7 +127,8 @@ async def _sitemap(fetch: Fetch, url: str) -> list[str]:
         for path in [path for path in map(_path, addresses) if path.endswith(".xml")][:MOST_SITEMAPS]:
             addresses += sitemap_addresses((await fetch(urljoin(url, path))).body)
     except GiveUp as error:
-        raise SyncFailed(f"the sitemap cannot be read: {error}; name pages with --page FILE|URL|ID") from error
+        words = f"the sitemap cannot be read: {error}; name pages with --page FILE|URL|ID"
+        raise SyncFailed(words, code=error.code) from error
     return [one for one in addresses if one.startswith(("https://", "http://"))]
 
 
@@ -137,7 +144,7 @@ async def _linked(fetch: Fetch, url: str, rejects: list[Reject]) -> list[str]:
 
         return [one for one in run_ids((await fetch(url)).body) if RUN_ID.fullmatch(one)]
     except GiveUp as error:
-        rejects.append(Reject(error.locator, "", error.reason))
+        rejects.append(Reject(error.locator, "", error.reason, error.code))
     except BrokenMarkup as error:
-        rejects.append(Reject(url, "", f"its markup is not whole: {error}"))
+        rejects.append(Reject(url, "", f"its markup is not whole: {error}", Code.ANSWER_UNREADABLE))
     return []

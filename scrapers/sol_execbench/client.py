@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from scrapers.codes import Code
 from scrapers.contract import Capture, Drift, Entry, Fetch, Index, Part, Reject, Scope
 from scrapers.errors import GiveUp, SyncFailed
 from scrapers.sol_execbench.items import UNREADABLE
@@ -110,17 +111,19 @@ async def read_index(fetch: Fetch, base_url: str, scope: Scope) -> Index:
     try:
         _, listed = await _ask(fetch, url, _KERNELS.decode)
     except GiveUp as error:
-        raise SyncFailed(f"the kernel list cannot be read: {error}") from error
+        raise SyncFailed(f"the kernel list cannot be read: {error}", code=error.code) from error
     raw = listed.kernels
     if not raw:
-        raise SyncFailed(f"the kernel list {url} is empty; an empty board is a failure to be looked at, not news")
+        words = f"the kernel list {url} is empty; an empty board is a failure to be looked at, not news"
+        raise SyncFailed(words, code=Code.INDEX_UNUSABLE)
     kernels, rejects, drift = _kernels(url, raw)
     chosen = [kernel for kernel in kernels if _in_scope(kernel, scope)][: scope.limit]
     unknown = set(scope.kernels) - {kernel.name for kernel in kernels}
     if unknown:
-        raise SyncFailed(f"no such kernel on the board: {', '.join(sorted(unknown))}; names are whole, as on {url}")
+        words = f"no such kernel on the board: {', '.join(sorted(unknown))}; names are whole, as on {url}"
+        raise SyncFailed(words, code=Code.NOT_FOUND)
     if not chosen:
-        raise SyncFailed(f"no kernel of the board has the tag {scope.tag!r}; tags are on {url}")
+        raise SyncFailed(f"no kernel of the board has the tag {scope.tag!r}; tags are on {url}", code=Code.NOT_FOUND)
     entries = tuple(
         Entry(kernel.name, f"{base_url}/kernels/{kernel.id}", str(kernel.id), _total(kernel.submission_count))
         for kernel in chosen
@@ -169,7 +172,8 @@ async def read_part(fetch: Fetch, base_url: str, entry: Entry) -> Part:
     if listing.complete and not listing.ids and entry.stated:
         # Zero where there should be rows is a failure to be looked at, not news.
         reason = f"the listing is empty, but the kernel list says {entry.stated} submissions"
-        listing = _merged([listing], Reject(_page_url(f"{base_url}/submissions", entry, 0), "", reason))
+        first = _page_url(f"{base_url}/submissions", entry, 0)
+        listing = _merged([listing], Reject(first, "", reason, Code.LISTING_INCOMPLETE))
     return Part(
         entry.key,
         entry.locator,
@@ -188,7 +192,7 @@ async def _read_detail(fetch: Fetch, entry: Entry) -> tuple[str | None, int, tup
     try:
         digest, detail = await _ask(fetch, entry.locator, _DETAIL.decode)
     except GiveUp as error:
-        return None, 0, (Reject(error.locator, "", error.reason),)
+        return None, 0, (Reject(error.locator, "", error.reason, error.code),)
     return digest, len(detail.workloads), ()
 
 
@@ -232,7 +236,7 @@ async def _read_listing(fetch: Fetch, url: str, entry: Entry) -> _Pass:
     last = passes[-1]
     totals = sorted(map(str, last.totals))
     reason = f"the listing did not close in {len(passes)} readings: {len(last.ids)} rows, totals {totals}"
-    return _merged(passes, Reject(_page_url(url, entry, 0), "", reason))
+    return _merged(passes, Reject(_page_url(url, entry, 0), "", reason, Code.LISTING_INCOMPLETE))
 
 
 def _merged(passes: list[_Pass], reject: Reject) -> _Pass:
@@ -258,7 +262,7 @@ async def _read_pass(fetch: Fetch, url: str, entry: Entry, *, again: bool) -> _P
         try:
             digest, (ids, total) = await _ask(fetch, page_url, _page, again=again)
         except GiveUp as error:
-            raise _Broken(this, Reject(error.locator, "", error.reason)) from error
+            raise _Broken(this, Reject(error.locator, "", error.reason, error.code)) from error
         this.pages.append(digest)
         this.totals.add(total)
         this.ids += ids
