@@ -11,6 +11,7 @@ from flows.mapping import Mapper
 from flows.progress import Progress, silent
 from flows.registry import Source
 from scrapers.archive import SyncRecord
+from scrapers.codes import Code
 from scrapers.contract import Drift, Findings, Part, Reading, Reject, merge_drift
 from transforms.bundle import Bundle
 from warehouse.connection import Connection
@@ -85,7 +86,9 @@ def _doubted(part: Part, before: KnownListing | None) -> Part:
     if before is None or not before.listed or part.listed or not part.complete or part.stated == 0:
         return part
     reason = f"the listing is empty and held {before.listed} before: to be looked at, nothing is withdrawn"
-    return replace(part, complete=False, rejects=(*part.rejects, Reject(part.locator, part.key, reason)))
+    return replace(
+        part, complete=False, rejects=(*part.rejects, Reject(part.locator, part.key, reason, Code.LISTING_INCOMPLETE))
+    )
 
 
 def _listing(part: Part, entries_sync: int | None, *, clean: bool) -> Bundle:
@@ -102,4 +105,4 @@ def _missing(sync: SyncRecord, reading: Reading, before: frozenset[str]) -> list
         return []
     gone = sorted(before - {part.key for part in reading.parts})
     reason = f"{len(gone)} of {len(before)} kernels are no longer on the kernel list: to be looked at"
-    return [Reject(f"{sync.base_url}/kernels", ", ".join(gone), reason)] if gone else []
+    return [Reject(f"{sync.base_url}/kernels", ", ".join(gone), reason, Code.LISTING_INCOMPLETE)] if gone else []
