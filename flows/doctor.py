@@ -24,6 +24,7 @@ from flows.console import setting_problem
 from flows.history import check_archive_is_whole, unpublished
 from flows.settings import Settings, load_settings
 from scrapers.archive import SCHEMA_VERSION, SQLITE_VERSION, Archive
+from scrapers.codes import Code, CodedError
 from scrapers.errors import ArchiveDamaged, SyncFailed
 from warehouse.connection import WAREHOUSE, WORKING, WarehouseError, applied, published_path, reading
 from warehouse.migrations import check_schema
@@ -57,12 +58,16 @@ OUR_VARIABLES = frozenset({"KIX_SERVE_PID"})
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: `state` is ok, warning or broken; `remedy` says what to do when it is not ok."""
+    """One thing that was looked at: `state` is ok, warning or broken; `remedy` says what to do when it is not ok.
+
+    `code` is that of the error, where there was one.
+    """
 
     what: str
     state: str
     value: str
     remedy: str = ""
+    code: str | None = None
 
 
 def examine(home: Path, now: datetime | None = None) -> Iterator[Finding]:
@@ -85,8 +90,12 @@ def examine(home: Path, now: datetime | None = None) -> Iterator[Finding]:
         try:
             yield from look()
         except (OSError, SyncFailed, WarehouseError) as error:
-            told = f"{error.strerror or error} ({error.filename})" if isinstance(error, OSError) else str(error)
-            yield Finding(what, BROKEN, f"it could not be looked at: {told}", "see what is broken above")
+            told, code = str(error), Code.FILE_UNUSABLE
+            if isinstance(error, CodedError):
+                code = error.code
+            else:
+                told = f"{error.strerror or error} ({error.filename})"
+            yield Finding(what, BROKEN, f"it could not be looked at: {told}", "see what is broken above", code)
 
 
 def _home(home: Path) -> Iterator[Finding]:
@@ -158,8 +167,9 @@ def _settings(home: Path) -> Iterator[Finding]:
         settings = load_settings(home)
     except ValueError as error:
         yield Finding(
-            "settings", BROKEN, setting_problem(error), f"correct it in {home / 'kix.toml'} or the environment"
-        )
+            "settings", BROKEN, setting_problem(error), f"correct it in {home / 'kix.toml'} or the environment",
+            Code.SETTING,
+        )  # fmt: skip
         return
     if settings.sources and not settings.contact:
         yield Finding(
@@ -186,10 +196,10 @@ def _archive(home: Path) -> Iterator[Finding]:
             for digest in archive.newest_bodies(NEWEST_BODIES):
                 archive.body(digest)
     except (SyncFailed, ArchiveDamaged) as error:
-        yield Finding("archive", BROKEN, str(error), restore)
+        yield Finding("archive", BROKEN, str(error), restore, error.code)
         return
     if wrong:
-        yield Finding("archive", BROKEN, f"{path} is damaged: {wrong[0]}", restore)
+        yield Finding("archive", BROKEN, f"{path} is damaged: {wrong[0]}", restore, Code.ARCHIVE_DAMAGED)
     elif archive.schema < SCHEMA_VERSION:
         value = f"schema {archive.schema}, this kix knows {SCHEMA_VERSION}"
         yield Finding("archive", WARNING, value, "the next sync brings it up to date, after a backup of it")
@@ -211,7 +221,7 @@ def _warehouse(home: Path) -> Iterator[Finding]:
             (runs,) = db.execute("SELECT count(*) FROM runs").fetchall()[0]
             schema = max(applied(db))
     except WarehouseError as error:
-        yield Finding("warehouse", BROKEN, str(error), "`kix rebuild` makes it anew from the archive")
+        yield Finding("warehouse", BROKEN, str(error), "`kix rebuild` makes it anew from the archive", error.code)
         return
     yield Finding("warehouse", OK, f"schema {schema}, {runs:,} runs; `kix verify` proves them")
 
@@ -230,7 +240,7 @@ def _history(home: Path) -> Iterator[Finding]:
         except WarehouseError:
             return  # told above
         except SyncFailed as error:
-            yield Finding("history", BROKEN, str(error), "restore the archive, or move the warehouse away")
+            yield Finding("history", BROKEN, str(error), "restore the archive, or move the warehouse away", error.code)
             return
     if missing:
         value = f"the warehouse lacks some of the {len(missing)} syncs that the archive holds"

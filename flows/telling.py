@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from logging.handlers import WatchedFileHandler
 from typing import Any
@@ -30,7 +31,8 @@ def listen(settings: Settings) -> None:
     """
     for handler in EVENTS.handlers[:]:
         EVENTS.removeHandler(handler)
-        handler.close()
+        with suppress(OSError):  # what a full disk did not take is still in its buffer
+            handler.close()
     EVENTS.setLevel(OFF)
     if settings.log == "off":
         return

@@ -29,7 +29,7 @@ from transforms.names import printable
 from warehouse.checks import checks
 from warehouse.connection import WarehouseError, published_path
 
-AFTER_CHECKS = 6
+AFTER_CHECKS = 7
 """Proofs that follow the checks; only for how far a proof run is."""
 
 

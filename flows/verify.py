@@ -72,9 +72,15 @@ async def _by_its_archive(settings: Settings, db: Connection, folder: Path) -> A
     try:
         with Archive(settings.home / "archive.sqlite", read_only=True) as archive:
             yield _proof("every answer is in the archive, byte for byte", partial(proof.archived, db, archive))
+            yield _proof("every report of a sync can be read", partial(_broken_reports, archive))
             yield await _same_as_archive(settings, archive, db, folder)
     except SyncFailed as error:
         yield Proof("the archive can be read", 1, (str(error),))
+
+
+def _broken_reports(archive: Archive) -> Iterator[tuple[str, str]]:
+    for sync_id in archive.broken_reports():
+        yield f"sync {sync_id}", "its report in the archive is damaged; restore the archive"
 
 
 def _proof(what: str, find: Callable[[], Iterable[tuple[str, str]]]) -> Proof:

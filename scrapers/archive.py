@@ -384,6 +384,11 @@ class Archive:
         """List what SQLite finds wrong with the file itself."""
         return [line for (line,) in self._rows("PRAGMA integrity_check(5)") if line != "ok"]
 
+    def broken_reports(self) -> list[int]:
+        """List the syncs whose report is no longer the JSON that was written."""
+        found = self._rows("SELECT sync_id FROM syncs WHERE report IS NOT NULL AND NOT json_valid(report)")
+        return [sync_id for (sync_id,) in found]
+
     def bodies(self) -> list[str]:
         """List the digest of every body that is there, without checking it."""
         return [digest for (digest,) in self._rows("SELECT body_digest FROM bodies ORDER BY body_digest")]

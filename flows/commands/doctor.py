@@ -20,7 +20,8 @@ def run_doctor(home: Path | None, *, as_json: bool) -> int:
         findings.append(found)
         if as_json:
             continue
-        click.echo(printable(f"{found.state:8} {found.what:10} {found.value}"))
+        code = f" [{found.code}]" if found.code else ""
+        click.echo(printable(f"{found.state:8} {found.what:10} {found.value}{code}"))
         if found.remedy:
             click.echo(printable(f"{'':19} → {found.remedy}"))
     broken = any(found.state == BROKEN for found in findings)

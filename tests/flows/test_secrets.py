@@ -150,7 +150,10 @@ LOCATIONS = [
 
 
 @pytest.mark.parametrize("location", LOCATIONS)
-def test_a_secret_in_a_redirect_is_neither_told_nor_kept(board: BoardServer, tmp_path: Path, location: str) -> None:
+def test_a_secret_in_a_redirect_is_neither_told_nor_kept(
+    board: BoardServer, tmp_path: Path, location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KIX_LOG", "json")
     own = board.base_url.removeprefix("http://").removesuffix(API)
     target = location.format(secret=SECRET, own=own, api=API)
     header = {"Location": target.encode().decode("latin-1")}
@@ -162,6 +165,7 @@ def test_a_secret_in_a_redirect_is_neither_told_nor_kept(board: BoardServer, tmp
     reason = json.loads(report.read_text(encoding="utf-8"))["rejects"][0]["reason"]
     # A backslash is part of a path for us: that one leads to another page of our own, and so on.
     assert ("redirects" if "\\" in location else "redirected to") in reason
+    assert "request.failed" in said
     assert SECRET not in said
     assert files_with_the_secret(tmp_path) == []
     assert not [request for request in board.requests if "authorization" in request.headers]
@@ -175,6 +179,27 @@ def test_a_followed_redirect_keeps_nothing_of_its_query(board: BoardServer, tmp_
     board.answer = answer
     code, said = kix("sync", "sol-execbench", "--base-url", board.base_url, "--limit", "1", home=tmp_path)
     assert code == 0, said
+    assert [request for request in board.requests if SECRET in request.path]
+    assert SECRET not in said
+    assert files_with_the_secret(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "trouble", [Reply(500), Reply(200, {}, b"[]" * 9, truncate=True), Reply(200, {"Content-Encoding": "br"})]
+)
+def test_trouble_behind_a_redirect_is_told_without_its_query(
+    board: BoardServer, tmp_path: Path, trouble: Reply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(path: str, n: int) -> Reply | None:
+        if "/kernels/" not in path:
+            return None
+        return trouble if "sig=" in path else Reply(302, {"Location": f"{path}?sig={SECRET}"})
+
+    board.answer = answer
+    monkeypatch.setenv("KIX_LOG", "text")
+    monkeypatch.setenv("KIX_ATTEMPTS", "2")
+    code, said = kix("sync", "sol-execbench", "--base-url", board.base_url, "--limit", "1", home=tmp_path)
+    assert (code, "request.failed" in said) == (3, True), said
     assert [request for request in board.requests if SECRET in request.path]
     assert SECRET not in said
     assert files_with_the_secret(tmp_path) == []
