@@ -144,6 +144,7 @@ class _SyncRun:
         self._base_url = flows.sample.BASE_URL if sample else (given or policy.base_url).rstrip("/")
         self._published = published(settings.home, policy.slug)
         check_archive_is_whole(settings.home, archive, self._published.syncs)
+        self._earlier = unpublished(archive, self._published.syncs)
         flows.sample.check_not_mixed(archive, synthetic=sample)
         self._record = self._open()
         self._traffic = Traffic()
@@ -192,7 +193,7 @@ class _SyncRun:
             self._index = await step(f"read the index of {slug}", lambda: self._read_index(fetch), retries=1)
             entries = self._index.entries
             tell("index.read", listed=self._index.listed, chosen=len(entries))
-            self._mapper.expect(sum(entry.stated or 0 for entry in entries) - self._listed_before())
+            self._expect(entries)
             for start in range(0, len(entries), BATCH):
                 batch = entries[start : start + BATCH]
                 parts = "kernels" if self._source.boards else "pages"
@@ -200,12 +201,15 @@ class _SyncRun:
                 self._take(await step(name, lambda batch=batch: self._fetch(fetch, batch), retries=1))  # type: ignore[misc]
         await step("load", self._load_and_publish)
 
-    def _listed_before(self) -> int:
-        return sum(listing.listed for listing in self._published.listings.values())
+    def _expect(self, entries: tuple[Entry, ...]) -> None:
+        before = sum(listing.listed for listing in self._published.listings.values())
+        if not self._earlier:
+            self._mapper.expect(sum(entry.stated or 0 for entry in entries) - before)
 
     def _take(self, parts: list[Part]) -> None:
         for number, part in enumerate(parts, len(self._parts)):
-            if not is_unchanged(self._source, part, self._published.listings.get(part.key)):
+            # Where earlier syncs are loaded first, what is unchanged shows only then.
+            if not self._earlier and not is_unchanged(self._source, part, self._published.listings.get(part.key)):
                 self._mapper.ahead(number, part)
         self._parts += parts
 
@@ -265,11 +269,10 @@ class _SyncRun:
         reading = Reading(self._request.scope, self._index, tuple(self._parts))
         self._archive.keep_reading(self._record.sync_id, reading)
         self._archive.checkpoint()
-        earlier = unpublished(self._archive, self._published.syncs)
-        working = Working(self._settings.home, self._settings.memory_limit, fresh=bool(earlier))
+        working = Working(self._settings.home, self._settings.memory_limit, fresh=bool(self._earlier))
         try:
-            await load_all(self._archive, working, earlier, progress=self._progress)
-            self.report.reloaded = len(earlier)
+            await load_all(self._archive, working, self._earlier, progress=self._progress)
+            self.report.reloaded = len(self._earlier)
             outcome = await load(
                 self._mapper, self._record, reading, working.connection,
                 finished_at=self._finish, progress=self._progress,
