@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
 from flows.console import settings_for
+from scrapers.codes import Code
 
 EXAMPLES = """
 \b
@@ -28,8 +31,27 @@ Examples:
 """
 
 
+@contextmanager
+def _coded() -> Iterator[None]:
+    """Give click's own words on wrong usage their code."""
+    try:
+        yield
+    except click.UsageError as error:
+        if isinstance(error, click.exceptions.NoArgsIsHelpError):
+            raise
+        raise click.UsageError(f"{error.format_message()} [{Code.USAGE}]", error.ctx) from None
+
+
 class _Commands(click.Group):
-    """Keeps the commands in the order of their definition."""
+    """Keeps the commands in the order of their definition, and gives wrong usage its code."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        with _coded():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _coded():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)

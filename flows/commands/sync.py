@@ -188,4 +188,4 @@ def _write(path: Path, reports: list[Report]) -> None:
     try:
         write_whole(path, lambda file: file.write(text))
     except OSError as error:
-        click.echo(f"kix: the report could not be written to {path}: {error.strerror}", err=True)
+        click.echo(f"kix: the report could not be written to {path}: {error.strerror} [{Code.FILE_UNUSABLE}]", err=True)

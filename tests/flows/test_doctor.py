@@ -184,3 +184,14 @@ def test_a_prefect_server_is_asked_for_its_health(sample_home: Path, monkeypatch
     monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{server.server_port}/api")
     state, words = look(sample_home)["prefect"]
     assert (state, "PREFECT_API_URL" in words) == ("broken", True)
+
+
+def test_what_is_broken_has_the_code_of_its_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other_warehouse(home, lambda path: path.write_bytes(b"no database" * 1000))
+    monkeypatch.setenv("KIX_ATTEMPTS", "many")
+    _, out, _ = kix("doctor", "--json", home=home)
+    codes = {one["what"]: one["code"] for one in json.loads(out)["findings"] if one["state"] == "broken"}
+    assert (codes["warehouse"], codes["settings"]) == ("warehouse-unreadable", "setting")
+    _, shown, _ = kix("doctor", home=home)
+    (line,) = [line for line in shown.splitlines() if line.startswith("broken   settings")]
+    assert line.endswith(" [setting]")

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 from board_server import BoardServer, Reply
+from click.testing import CliRunner
 from told import DEQUANT, SOFTMAX, change, kix, ranked
 
+from flows.cli import main
 from flows.settings import Settings
 from flows.telling import listen
 from scrapers.telling import EVENTS, about, tell
@@ -231,6 +233,29 @@ def test_a_rotated_log_is_let_go(tmp_path: Path, log: Path) -> None:
     log.rename(tmp_path / "old")
     tell("loaded")
     assert [event["event"] for event in lines_of(tmp_path / "old") + lines_of(log)] == ["drift", "loaded"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("sync", "--limit", "none"),
+        ("sync", "--no-such-option"),
+        ("board",),
+        ("no-such-command",),
+        ("--no-such-option",),
+        ("review", "accept"),
+        ("sync", "no-such-source"),
+        ("sql", "select 1", "--safe-csv"),
+    ],
+)
+def test_wrong_usage_has_its_code_whoever_finds_it(given: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(main, given)
+    assert done.exit_code == 2
+    assert done.stderr.count("[usage]") == 1
+
+
+def test_help_is_no_error() -> None:
+    assert "[usage]" not in CliRunner().invoke(main, ["review"]).output + CliRunner().invoke(main, []).output
 
 
 def test_every_event_is_documented() -> None:
