@@ -14,6 +14,7 @@ from typing import Any
 import polars as pl
 
 from scrapers.archive import Archive, SyncRecord
+from scrapers.codes import Code
 from scrapers.contract import Drift, Reject
 from scrapers.errors import ArchiveDamaged
 from transforms.bundle import COLUMNS
@@ -78,7 +79,8 @@ class Loader:
         if newest and newest[0] is not None and newest[0] >= self._sync.sync_id:
             raise WarehouseError(
                 f"sync {self._sync.sync_id} is not newer than the warehouse's last of {self._sync.source}, {newest[0]}:"
-                " this archive and this warehouse do not belong together; restore the one that is missing"
+                " this archive and this warehouse do not belong together; restore the one that is missing",
+                code=Code.ARCHIVE_INCOMPLETE,
             )
 
     def known_listings(self) -> dict[str, KnownListing]:
