@@ -7,14 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from flows.mapping import Mapper
+from flows.mapping import STAGED_AGAIN, Mapper
 from flows.progress import Progress, silent
-from flows.registry import Source
-from scrapers.archive import SyncRecord
+from flows.registry import SOURCES, Source
+from scrapers.archive import Archive, SyncRecord
 from scrapers.codes import Code
 from scrapers.contract import Drift, Findings, Part, Reading, Reject, merge_drift
+from scrapers.errors import SyncFailed
 from transforms.bundle import Bundle
-from warehouse.connection import Connection
+from warehouse.connection import Connection, Working
 from warehouse.load import Loaded, Loader, Turn
 from warehouse.query import KnownListing
 
@@ -106,3 +107,24 @@ def _missing(sync: SyncRecord, reading: Reading, before: frozenset[str]) -> list
     gone = sorted(before - {part.key for part in reading.parts})
     reason = f"{len(gone)} of {len(before)} kernels are no longer on the kernel list: to be looked at"
     return [Reject(f"{sync.base_url}/kernels", ", ".join(gone), reason, Code.LISTING_INCOMPLETE)] if gone else []
+
+
+async def load_all(archive: Archive, working: Working, syncs: list[SyncRecord], *, progress: Progress = silent) -> None:
+    """Load syncs of the archive in order."""
+    for place, sync in enumerate(syncs, 1):
+        if sync.source not in SOURCES:
+            words = f"sync {sync.sync_id} is of the source {sync.source}, which this kix does not know"
+            raise SyncFailed(words, code=Code.SCHEMA)
+        with Mapper(SOURCES[sync.source], archive, working.home / STAGED_AGAIN) as mapper:
+            await load(
+                mapper, sync, archive.reading(sync.sync_id), working.connection,
+                finished_at=_ended(sync), turn=Turn(first=place == 1, last=place == len(syncs)),
+            )  # fmt: skip
+        progress("syncs", place, len(syncs))
+
+
+def _ended(sync: SyncRecord) -> Callable[[], datetime]:
+    if sync.finished_at is None:
+        words = f"the archive does not say when sync {sync.sync_id} ended; restore the archive"
+        raise SyncFailed(words, code=Code.ARCHIVE_INCOMPLETE)
+    return lambda ended=sync.finished_at: ended  # type: ignore[misc]

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from flows.history import ended_well
-from flows.loading import load
+from flows.loading import load_all
 from flows.lock import holding
-from flows.mapping import STAGED_AGAIN, Mapper
 from flows.progress import Progress, silent
-from flows.registry import SOURCES
 from flows.settings import Settings
-from scrapers.archive import Archive, SyncRecord
+from scrapers.archive import Archive
 from scrapers.codes import Code
 from scrapers.errors import SyncFailed
 from warehouse.connection import WarehouseError, Working, bounded, in_words, published_path, reading
-from warehouse.load import Turn
 from warehouse.proof import differences
 from warehouse.query import Ended, published_syncs
 
@@ -30,27 +25,6 @@ class Rebuilt:
     syncs: int
     warehouse: str
     changed: list[str]
-
-
-async def load_all(archive: Archive, working: Working, syncs: list[SyncRecord], *, progress: Progress = silent) -> None:
-    """Load syncs of the archive in order."""
-    for place, sync in enumerate(syncs, 1):
-        if sync.source not in SOURCES:
-            words = f"sync {sync.sync_id} is of the source {sync.source}, which this kix does not know"
-            raise SyncFailed(words, code=Code.SCHEMA)
-        with Mapper(SOURCES[sync.source], archive, working.home / STAGED_AGAIN) as mapper:
-            await load(
-                mapper, sync, archive.reading(sync.sync_id), working.connection,
-                finished_at=_ended(sync), turn=Turn(first=place == 1, last=place == len(syncs)),
-            )  # fmt: skip
-        progress("syncs", place, len(syncs))
-
-
-def _ended(sync: SyncRecord) -> Callable[[], datetime]:
-    if sync.finished_at is None:
-        words = f"the archive does not say when sync {sync.sync_id} ended; restore the archive"
-        raise SyncFailed(words, code=Code.ARCHIVE_INCOMPLETE)
-    return lambda ended=sync.finished_at: ended  # type: ignore[misc]
 
 
 async def rebuild(settings: Settings, *, progress: Progress = silent) -> Rebuilt:

@@ -20,11 +20,10 @@ from typing import Protocol, TypeVar
 
 import flows.sample
 from flows.history import check_archive_is_whole, published, unpublished
-from flows.loading import Outcome, is_unchanged, load
+from flows.loading import Outcome, is_unchanged, load, load_all
 from flows.lock import holding
 from flows.mapping import STAGED, Mapper
 from flows.progress import Progress, silent
-from flows.rebuild import load_all
 from flows.registry import Source
 from flows.report import Report
 from flows.settings import Settings

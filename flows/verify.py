@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from flows.history import ended_well
-from flows.rebuild import load_all
+from flows.loading import load_all
 from flows.settings import Settings
 from scrapers.archive import Archive
 from scrapers.errors import SyncFailed

@@ -40,9 +40,11 @@ class MappedKernel:
 class Signature:
     """What the cases of a kernel share, in the names of manifests.
 
-    Input tensors (name, element type, shape in sizes and axes), sizes of constant axes, expressions of derived ones.
+    Its own name, input tensors (name, element type, shape in sizes and axes), sizes of constant axes, expressions of
+    derived ones.
     """
 
+    slug: str
     tensors: list[tuple[str, str, list[int | str]]]
     constants: dict[str, int]
     derived: dict[str, str]
@@ -187,7 +189,7 @@ def _add_case(
 def _case(kernel: Kernel, signature: Signature, entry: Workload, key: str, operation_digest: str) -> Made:
     bindings, failures = _bindings(signature, entry)
     listed = ", ".join(f"{name}={value}" for name, value in entry.axes.items())
-    metadata = {"name": f"{kebab(kernel.name)}-{key[:8].lower()}", "title": cut(f"{kernel.name} · {listed}", 200)}
+    metadata = {"name": f"{signature.slug}-{key[:8].lower()}", "title": cut(f"{kernel.name} · {listed}", 200)}
     bound = {
         name: {"shape": [_bound(size, bindings, failures) for size in shape], "dtype": dtype}
         for name, dtype, shape in signature.tensors
@@ -215,6 +217,7 @@ def _tolerance(entry: Workload) -> Tolerance:
 
 def _signature(kernel: Kernel) -> Signature:
     return Signature(
+        slug=kebab(kernel.name),
         tensors=[
             (_argument_name(name), dtype(one.dtype), [_dimension(size) for size in one.shape])
             for name, one in kernel.inputs.items()
