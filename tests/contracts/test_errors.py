@@ -40,6 +40,7 @@ INNER = {
     "AssertionError": "cannot be",
     "KeyboardInterrupt": "told as interrupted by the commands",
     "SystemExit": "ends a command",
+    "UsageError": "click's own, said again with its code: flows/cli.py",
     "PydanticCustomError": "part of a ManifestError",
     "ConnectTimeout": "a TryAgain: scrapers/http.py",
     "ConnectError": "a TryAgain: scrapers/http.py",
