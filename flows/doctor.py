@@ -21,14 +21,13 @@ from pathlib import Path
 
 from flows import lock, prefect_server
 from flows.console import setting_problem
-from flows.history import check_archive_is_whole, unpublished
+from flows.history import check_archive_is_whole, syncs_published, unpublished
 from flows.settings import Settings, load_settings
 from scrapers.archive import SCHEMA_VERSION, SQLITE_VERSION, Archive
 from scrapers.codes import Code, CodedError
 from scrapers.errors import ArchiveDamaged, SyncFailed
 from warehouse.connection import WAREHOUSE, WORKING, WarehouseError, applied, published_path, reading
 from warehouse.migrations import check_schema
-from warehouse.query import Ended, published_syncs
 
 OK, WARNING, BROKEN = "ok", "warning", "broken"
 
@@ -234,7 +233,7 @@ def _history(home: Path) -> Iterator[Finding]:
         return
     with Archive(home / ARCHIVE, read_only=True) as archive:
         try:
-            there = _published(home)
+            there = syncs_published(home)
             check_archive_is_whole(home, archive, there)
             missing = unpublished(archive, there)
         except WarehouseError:
@@ -247,13 +246,6 @@ def _history(home: Path) -> Iterator[Finding]:
         yield Finding("history", WARNING, value, "`kix rebuild`; else the next sync loads them again")
     else:
         yield Finding("history", OK, "archive and warehouse tell of the same syncs")
-
-
-def _published(home: Path) -> dict[int, Ended]:
-    if not published_path(home).exists():
-        return {}
-    with reading(home) as db:
-        return published_syncs(db)
 
 
 def _clock(home: Path, now: datetime) -> Iterator[Finding]:

@@ -51,6 +51,15 @@ def published(home: Path, source: str) -> Published:
         return Published(published_syncs(db), known_listings(db, source))
 
 
+def syncs_published(home: Path) -> dict[int, Ended]:
+    """Return how and when each sync ended that the warehouse was made of. Raises `WarehouseError` as `published` does
+    for one that cannot be read."""
+    if not published_path(home).exists():
+        return {}
+    with reading(home) as db:
+        return published_syncs(db)
+
+
 def check_archive_is_whole(home: Path, archive: Archive, there: dict[int, Ended]) -> None:
     """Raise `SyncFailed` when the archive lacks syncs that the warehouse was made of: it was lost, or is an old one."""
     lost = there.keys() - {sync.sync_id for sync in archive.syncs()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from flows.history import ended_well
+from flows.history import ended_well, syncs_published
 from flows.loading import load_all
 from flows.lock import holding
 from flows.progress import Progress, silent
@@ -15,7 +15,7 @@ from scrapers.codes import Code
 from scrapers.errors import SyncFailed
 from warehouse.connection import WarehouseError, Working, bounded, in_words, published_path, reading
 from warehouse.proof import differences
-from warehouse.query import Ended, published_syncs
+from warehouse.query import Ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,9 @@ async def rebuild(settings: Settings, *, progress: Progress = silent) -> Rebuilt
 
 def _published(home: Path) -> dict[int, Ended]:
     try:
-        with reading(home) as db:
-            return published_syncs(db)
+        return syncs_published(home)
     except WarehouseError:
-        return {}  # none, or one that cannot be read: the archive alone decides
+        return {}  # it cannot be read: the archive alone decides
 
 
 def _changed(settings: Settings, made: Path) -> list[str]:

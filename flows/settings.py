@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -84,24 +85,12 @@ class Settings(BaseSettings):
     @field_validator("schedules")
     @classmethod
     def _crons(cls, value: dict[str, str]) -> dict[str, str]:
-        checked = {}
-        for name, text in value.items():
-            try:
-                checked[name] = check_cron(text)
-            except ValueError as error:
-                raise ValueError(f"the schedule of {name}: {error}") from None
-        return checked
+        return _each_checked(value, check_cron, "the schedule of")
 
     @field_validator("base_urls")
     @classmethod
     def _addresses(cls, value: dict[str, str]) -> dict[str, str]:
-        checked = {}
-        for name, url in value.items():
-            try:
-                checked[name] = check_base_url(url)
-            except ValueError as error:
-                raise ValueError(f"the base URL of {name}: {error}") from None
-        return checked
+        return _each_checked(value, check_base_url, "the base URL of")
 
     @classmethod
     def settings_customise_sources(
@@ -115,6 +104,16 @@ class Settings(BaseSettings):
         """Order the sources: flags, environment, the home's `kix.toml`."""
         home = Path(init_settings().get("home") or default_home())
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, toml_file=home / "kix.toml")
+
+
+def _each_checked(values: dict[str, str], check: Callable[[str], str], what: str) -> dict[str, str]:
+    checked = {}
+    for name, value in values.items():
+        try:
+            checked[name] = check(value)
+        except ValueError as error:
+            raise ValueError(f"{what} {name}: {error}") from None
+    return checked
 
 
 def load_settings(home: Path | None = None) -> Settings:
