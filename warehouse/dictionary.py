@@ -16,7 +16,7 @@ Every table and view of `warehouse.duckdb`, as their comments in the database sa
 (`make dictionary`). Views are what to ask first; each also exists in a schema for every comparability family, with the
 family's rows alone, where it has a column `comparability_family`. Times are UTC; a unit stands in the name or in the
 comment. Tables only grow, but for `standings` and `record_events`, which are derived from the others after every sync,
-and `ordered_rows`.
+and what says how the file is kept (`ordered_rows`, `view_definitions`).
 """
 OBJECTS = """
     SELECT view_name AS name, 'View' AS kind, comment FROM duckdb_views() WHERE NOT internal AND schema_name = 'main'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from importlib.resources import files
 
 import duckdb
@@ -41,9 +42,23 @@ def migrate(connection: duckdb.DuckDBPyConnection) -> list[str]:
         connection.execute(text)
         connection.execute("INSERT INTO schema_migrations VALUES (?, ?, now())", [number, name])
         names.append(name)
-    for _, text in sql_files("views"):
-        connection.execute(text)
+    if names:  # they may have changed what the views are made over
+        connection.execute("DELETE FROM view_definitions")
+    if _make_views(connection, "main", "".join(text for _, text in sql_files("views"))):
+        connection.execute("DELETE FROM view_definitions WHERE schema_name <> 'main'")
     return names
+
+
+def _make_views(connection: duckdb.DuckDBPyConnection, schema: str, statements: str) -> bool:
+    """Make a schema's views, unless they were made of the very same statements. Returns whether they were made."""
+    digest = hashlib.sha256(statements.encode()).hexdigest()
+    made = connection.execute("SELECT digest FROM view_definitions WHERE schema_name = ?", [schema]).fetchall()
+    if made == [(digest,)]:
+        return False
+    connection.execute(statements)
+    connection.execute("DELETE FROM view_definitions WHERE schema_name = ?", [schema])
+    connection.execute("INSERT INTO view_definitions VALUES (?, ?)", [schema, digest])
+    return True
 
 
 def check_not_newer(connection: duckdb.DuckDBPyConnection) -> None:
@@ -74,11 +89,11 @@ def add_family_schemas(connection: duckdb.DuckDBPyConnection) -> None:
         " WHERE schema_name = 'main' AND database_name = current_database()"
     ).fetchall()
     for (family,) in families:
-        schema = quoted(family)
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        statements = [f"CREATE SCHEMA IF NOT EXISTS {quoted(family)}"]
         for view in FAMILY_VIEWS:
             comments = [(column, comment) for table, column, comment in columns if table == view]
-            connection.execute(_family_view(family, view, comments))
+            statements.append(_family_view(family, view, comments))
+        _make_views(connection, family, ";\n".join(statements))
 
 
 def _family_view(family: str, view: str, comments: list[tuple[str, str]]) -> str:

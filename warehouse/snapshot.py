@@ -114,7 +114,7 @@ TABLES = (
 )  # fmt: skip
 """Everything but what is in another one already (standings, operation_specs, submission_versions,
 published_run_versions and published_run_problems are behind the views), and what says how the file is kept
-(schema_migrations, ordered_rows)."""
+(schema_migrations, ordered_rows, view_definitions)."""
 
 BY_NAME = {table.name: table for table in TABLES}
 

@@ -26,7 +26,7 @@ from scrapers.contract import Scope
 from transforms.curated import curated
 from warehouse.connection import WORKING, published_path
 
-KEPT = {"ordered_rows", "schema_migrations"}
+KEPT = {"ordered_rows", "schema_migrations", "view_definitions"}
 """How the file is kept, not what it says."""
 
 

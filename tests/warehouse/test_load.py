@@ -26,7 +26,7 @@ from flows.sync import Request, sync
 from scrapers.contract import Scope
 from warehouse.checks import run_checks
 from warehouse.connection import published_path, reading
-from warehouse.migrations import add_family_schemas
+from warehouse.migrations import add_family_schemas, migrate
 from warehouse.records import derive_standings
 
 FAMILY = "sol_execbench_leaderboard"
@@ -570,6 +570,30 @@ def test_a_familys_schema_shows_its_rows_alone(sample_home: Path, tmp_path: Path
             " WHERE schema_name = 'other_family' AND comment IS NULL"
         ).fetchall()
         assert uncommented == []
+
+
+VIEWS = "SELECT schema_name, view_name, sql, view_oid FROM duckdb_views() WHERE NOT internal ORDER BY ALL"
+
+
+def test_views_are_made_anew_only_when_their_definitions_changed(sample_home: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "warehouse.duckdb"
+    shutil.copyfile(published_path(sample_home), copy)
+
+    def bring_up_to_date() -> list[tuple[object, ...]]:
+        migrate(db)
+        add_family_schemas(db)
+        return db.execute(VIEWS).fetchall()
+
+    with duckdb.connect(copy) as db:
+        db.execute("USE warehouse.main")
+        as_made = db.execute(VIEWS).fetchall()
+        assert bring_up_to_date() == as_made
+        # As a version of kix left them that defines this one otherwise.
+        db.execute("CREATE OR REPLACE VIEW leaderboard AS SELECT 1 AS comparability_family")
+        db.execute("UPDATE view_definitions SET digest = 'another' WHERE schema_name = 'main'")
+        made_anew = bring_up_to_date()
+        assert [row[:3] for row in made_anew] == [row[:3] for row in as_made]
+        assert not {row[3] for row in made_anew} & {row[3] for row in as_made}  # the families' too
 
 
 def test_big_tables_have_no_index(sample_home: Path) -> None:
