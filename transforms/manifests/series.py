@@ -28,12 +28,12 @@ class Series:
         made = make(kind, document["metadata"], document["spec"])
         self._kind = kind
         self._start = beginning(kind)
-        # Marks that no manifest holds show where the canonical text is to be cut.
+        # Marks that no manifest holds show where the canonical text is to be filled in.
         secret = secrets.token_hex(16)
         marks = {place: f"{secret}-{number}-" for number, place in enumerate(values)}
         marked = _filled({"metadata": made.metadata, "spec": made.spec}, marks)
-        self._metadata, in_metadata = _cut(b'"metadata":', marked["metadata"], marks, b",")
-        self._spec, in_spec = _cut(b'"spec":', marked["spec"], marks, b"}")
+        self._metadata, in_metadata = _template(b'"metadata":', marked["metadata"], marks, b",")
+        self._spec, in_spec = _template(b'"spec":', marked["spec"], marks, b"}")
         self._in_metadata = len(in_metadata)
         self._validator: SchemaValidator = places_validator(envelope_of(kind), (*in_metadata, *in_spec))
 
@@ -48,10 +48,9 @@ class Series:
             raise ManifestError(f"{self._kind} {first_problem(error)}") from error
         # A text has one canonical form, and orjson writes it.
         texts = [orjson.dumps(one) if type(one) is str else canonical_json_of_plain(one) for one in normal.values()]
-        metadata, spec = self._metadata.copy(), self._spec.copy()
-        metadata[1::2], spec[1::2] = texts[: self._in_metadata], texts[self._in_metadata :]
-        end = b"".join(spec)
-        return sha256_digest(self._start + end), b"".join((self._start, *metadata, end)).decode()
+        metadata = self._metadata % tuple(texts[: self._in_metadata])
+        spec = self._spec % tuple(texts[self._in_metadata :])
+        return sha256_digest(self._start + spec), (self._start + metadata + spec).decode()
 
 
 def _filled(document: dict[str, Any], values: Mapping[str, object]) -> dict[str, Any]:
@@ -66,14 +65,12 @@ def _put(document: dict[str, Any], path: list[str], value: object) -> dict[str, 
     return {**document, step: _put(document.get(step, {}), rest, value) if rest else value}
 
 
-def _cut(before: bytes, part: object, marks: dict[str, str], after: bytes) -> tuple[list[bytes], list[str]]:
-    """Cut the canonical text of a part at its marks. Returns the pieces, with room between them, and which places they
-    leave out, in order."""
+def _template(before: bytes, part: object, marks: dict[str, str], after: bytes) -> tuple[bytes, list[str]]:
+    """Make a template of the canonical text of a part, to be filled with `%`, with room where its marks stand.
+    Returns it, and which places are left open, in order."""
     text = before + canonical_json_of_plain(part) + after
     found = {place: at for place, mark in marks.items() if (at := text.find(mark.encode())) >= 0}
-    order = sorted(found, key=found.__getitem__)
-    pieces: list[bytes] = []
-    for place in order:
-        piece, _, text = text.partition(f'"{marks[place]}"'.encode())
-        pieces += [piece, b""]
-    return [*pieces, text], order
+    text = text.replace(b"%", b"%%")
+    for place in found:
+        text = text.replace(f'"{marks[place]}"'.encode(), b"%b")
+    return text, sorted(found, key=found.__getitem__)

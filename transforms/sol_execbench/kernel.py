@@ -21,6 +21,7 @@ from transforms.names import cut, kebab, token
 
 SUBSETS = frozenset({"L1", "L2", "Quant", "FlashInfer-Bench"})
 COMPARATOR = "sol_execbench_eval"
+_compact_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 SUITE_RULE = "Correctness must pass on every case in the SOL evaluation stack."
 
 
@@ -34,6 +35,15 @@ class MappedKernel:
     suite: Made | None
     dtypes: list[str]
     floor_ms: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a kernel's workload list, by its external id, its axes in the names of manifests."""
+
+    external_id: str
+    axes: dict[str, int]
+    sent: Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +62,10 @@ class Signature:
 
 def map_kernel(kernel: Kernel, url: str, bundle: Bundle, *, with_suite: bool) -> MappedKernel | None:
     """Add a kernel's manifests to the bundle. None, and a reject, when its definition cannot be expressed."""
+    entries = [Entry(entry_id(sent), _lowered(sent), sent) for sent in kernel.workloads]
     try:
         operation = _operation(kernel, url)
-        suite = _suite(kernel, operation.digest) if with_suite and kernel.workloads else None
+        suite = _suite(kernel, entries, operation.digest) if with_suite and entries else None
     except ManifestError as error:
         bundle.rejects.append(Reject(url, kernel.name, str(error)))
         return None
@@ -64,7 +75,7 @@ def map_kernel(kernel: Kernel, url: str, bundle: Bundle, *, with_suite: bool) ->
         operation.text,
     )  # fmt: skip
     signature = _signature(kernel)
-    cases = [_add_case(kernel, signature, entry, operation.digest, url, bundle) for entry in kernel.workloads]
+    cases = [_add_case(kernel, signature, entry, operation.digest, url, bundle) for entry in entries]
     if suite is not None:
         external_id = f"{kernel.name}/suite"
         bundle.add(
@@ -86,8 +97,7 @@ def entry_id(entry: Workload) -> str:
     if entry.uuid:
         return str(entry.uuid)
     ordered = dict(sorted(entry.axes.items(), key=lambda axis: axis[0].lower()))
-    text = json.dumps(ordered, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(_compact_json(ordered).encode()).hexdigest()[:12]
 
 
 def _tags(kernel: Kernel) -> list[str]:
@@ -162,11 +172,11 @@ def _lowered(entry: Workload) -> dict[str, int]:
     return {name.lower(): value for name, value in entry.axes.items()}
 
 
-def _suite(kernel: Kernel, operation_digest: str) -> Made:
+def _suite(kernel: Kernel, entries: list[Entry], operation_digest: str) -> Made:
     metadata = {"name": f"{kebab(kernel.name)}-suite", "title": cut(f"SOL workload suite: {kernel.name}", 200)}
     spec = {
         "operationSpecDigest": operation_digest,
-        "cases": [{"externalId": entry_id(entry), "axes": _lowered(entry)} for entry in kernel.workloads],
+        "cases": [{"externalId": entry.external_id, "axes": entry.axes} for entry in entries],
         "correctness": {"comparator": COMPARATOR, "description": SUITE_RULE},
         "aggregation": {"metric": "latency", "statistic": "mean"},
     }
@@ -174,34 +184,36 @@ def _suite(kernel: Kernel, operation_digest: str) -> Made:
 
 
 def _add_case(
-    kernel: Kernel, signature: Signature, entry: Workload, operation_digest: str, url: str, bundle: Bundle
+    kernel: Kernel, signature: Signature, entry: Entry, operation_digest: str, url: str, bundle: Bundle
 ) -> str | None:
-    key = entry_id(entry)
     try:
-        case = _case(kernel, signature, entry, key, operation_digest)
+        case = _case(kernel, signature, entry, operation_digest)
     except (axes.AxisError, units.UnitError, ManifestError) as error:
-        bundle.rejects.append(Reject(f"{url}#workloads/{key}", json.dumps(entry.axes), str(error)))
+        bundle.rejects.append(Reject(f"{url}#workloads/{entry.external_id}", json.dumps(entry.sent.axes), str(error)))
         return None
-    bundle.add("workloads", case.digest, operation_digest, "WorkloadCase", key, case.text)
+    bundle.add("workloads", case.digest, operation_digest, "WorkloadCase", entry.external_id, case.text)
     return case.digest
 
 
-def _case(kernel: Kernel, signature: Signature, entry: Workload, key: str, operation_digest: str) -> Made:
+def _case(kernel: Kernel, signature: Signature, entry: Entry, operation_digest: str) -> Made:
     bindings, failures = _bindings(signature, entry)
-    listed = ", ".join(f"{name}={value}" for name, value in entry.axes.items())
-    metadata = {"name": f"{signature.slug}-{key[:8].lower()}", "title": cut(f"{kernel.name} · {listed}", 200)}
+    listed = ", ".join(f"{name}={value}" for name, value in entry.sent.axes.items())
+    metadata = {
+        "name": f"{signature.slug}-{entry.external_id[:8].lower()}",
+        "title": cut(f"{kernel.name} · {listed}", 200),
+    }
     bound = {
         name: {"shape": [_bound(size, bindings, failures) for size in shape], "dtype": dtype}
         for name, dtype, shape in signature.tensors
     }
     correctness: dict[str, Any] = {"comparator": COMPARATOR}
-    if bytes(entry.tolerance) not in (b"", b"null"):
-        tolerance = _tolerance(entry)
+    if bytes(entry.sent.tolerance) not in (b"", b"null"):
+        tolerance = _tolerance(entry.sent)
         bounds = {"maxAbsoluteError": tolerance.max_atol, "maxRelativeError": tolerance.max_rtol}
         correctness |= {name: units.json_number(text) for name, raw in bounds.items() if (text := _number_text(raw))}
     spec = {
         "operationSpecDigest": operation_digest,
-        "axes": _lowered(entry),
+        "axes": entry.axes,
         "tensors": bound,
         "correctness": correctness,
     }
@@ -236,9 +248,9 @@ def _signature(kernel: Kernel) -> Signature:
     )
 
 
-def _bindings(signature: Signature, entry: Workload) -> tuple[dict[str, int], dict[str, axes.AxisError]]:
+def _bindings(signature: Signature, entry: Entry) -> tuple[dict[str, int], dict[str, axes.AxisError]]:
     """Return what the axes are bound to, and why derived ones are not: that matters only where one is needed."""
-    bindings = _lowered(entry) | signature.constants
+    bindings = entry.axes | signature.constants
     failures: dict[str, axes.AxisError] = {}
     waiting = {name: text for name, text in signature.derived.items() if name not in bindings}
     # A derived axis may refer to one that is defined further down: go round until nothing more can be bound.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 from scrapers.contract import Reject
@@ -204,7 +204,7 @@ def _number(submission: Submission, name: str) -> int | float | None:
 
 
 def _to_ms(moment: datetime) -> datetime:
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    return moment - timedelta(microseconds=moment.microsecond % 1000)
 
 
 def _moment(text: str | None) -> datetime | None:
