@@ -158,8 +158,8 @@ def _parse_submission(raw: Raw, body_digest: str, part: Part, found: Findings) -
         found.drift += [Drift(f"submissions[].{name}", "field gone", locator) for name in sorted(gone)]
     digits = {name: _digits(values[place], name, locator, found) for name, place in METRIC_PLACES.items()}
     given = [None if value is UNSET else value for value in values]
-    digest = state_digest(given, digits)
-    return Submission(*KEPT_AS_SENT(given), *digits.values(), text, digest, body_digest)
+    read = (text, state_digest(given, digits), body_digest)
+    return Submission(*(*KEPT_AS_SENT(given), *digits.values(), *read))
 
 
 def _decode(raw: Raw, found: Findings) -> WireSubmission:
