@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 import orjson
@@ -37,6 +37,8 @@ _UNSURE: Final = rb"[-0-9n](?:ull|\d{15}|\d*+(?:\.0[,\]}]|\.0000|(?:\.\d++)?[eE]
 _unsure_member: Final = re.compile(rb'":' + _UNSURE).search
 _unsure_first: Final = re.compile(rb"\[" + _UNSURE).search
 _unsure_next: Final = re.compile(rb"," + _UNSURE).search
+
+_QUOTE: Final = ord('"')
 
 # All bytes but those that start a character outside the basic plane. Without such a character, UTF-8 order, which is
 # orjson's, is UTF-16 order, which is the RFC's.
@@ -74,6 +76,17 @@ def canonical_json_of_plain(value: object) -> bytes:
     except (TypeError, ValueError):
         return _reference_json(value)
     return _reference_json(value) if _is_unsure(text) else text
+
+
+def canonical_texts_of_plain(values: Collection[object]) -> list[bytes]:
+    """The same for each of several values, which are looked through together."""
+    try:
+        texts = [orjson.dumps(value, option=_ORJSON_OPTIONS) for value in values]
+    except (TypeError, ValueError):
+        return [canonical_json_of_plain(value) for value in values]
+    # A bare text has one form.
+    others = b",".join([text for text in texts if text[0] != _QUOTE])
+    return [canonical_json_of_plain(value) for value in values] if _is_unsure(b"[%b]" % others) else texts
 
 
 def _is_unsure(text: bytes) -> bool:

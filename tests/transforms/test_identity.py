@@ -23,6 +23,7 @@ from transforms.identity import (
     API_VERSION,
     IdentityError,
     canonical_json,
+    canonical_texts_of_plain,
     comparison_key,
     correctness_digest,
     is_digest,
@@ -148,6 +149,11 @@ def test_bytes_are_those_of_the_reference_library(document: object) -> None:
 
 
 @settings(max_examples=600, deadline=None)
+@given(st.lists(NUMBERS | DOCUMENTS, max_size=8))
+def test_bytes_of_several_values_are_those_of_each(values: list[object]) -> None:
+    assert canonical_texts_of_plain(values) == [rfc8785.dumps(value) for value in values]  # type: ignore[arg-type]
+
+
 @given(st.lists(NUMBERS, min_size=1, max_size=30))
 def test_numbers_are_those_of_the_reference_library(numbers: list[float]) -> None:
     assert canonical_json(numbers) == rfc8785.dumps(numbers)

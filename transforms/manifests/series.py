@@ -6,11 +6,10 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 
-from transforms.identity import canonical_json_of_plain, sha256_digest
+from transforms.identity import canonical_json_of_plain, canonical_texts_of_plain, sha256_digest
 from transforms.manifests.compiled import places_validator
 from transforms.manifests.envelope import ManifestError, envelope_of
 from transforms.manifests.making import beginning, first_problem, make
@@ -46,8 +45,7 @@ class Series:
             normal: dict[str, Any] = self._validator.validate_python(values)
         except ValidationError as error:
             raise ManifestError(f"{self._kind} {first_problem(error)}") from error
-        # A text has one canonical form, and orjson writes it.
-        texts = [orjson.dumps(one) if type(one) is str else canonical_json_of_plain(one) for one in normal.values()]
+        texts = canonical_texts_of_plain(normal.values())
         metadata = self._metadata % tuple(texts[: self._in_metadata])
         spec = self._spec % tuple(texts[self._in_metadata :])
         return sha256_digest(self._start + spec), (self._start + metadata + spec).decode()

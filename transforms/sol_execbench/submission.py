@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
 
 from scrapers.contract import Reject
@@ -103,7 +104,7 @@ class SubmissionMapper:
         return run
 
     def _doubt(self, submission: Submission, run_digest: str, kernel: MappedKernel) -> None:
-        if kernel.floor_ms is None or units.plain_number(submission.latency_ms or "") >= kernel.floor_ms:
+        if kernel.floor_ms is None or Decimal(submission.latency_ms or "") >= kernel.floor_ms:
             return
         detail = f"{submission.latency_ms} ms is less than the {kernel.floor_ms} ms that the fastest case allows"
         self._bundle.add("reviews", run_digest, "BELOW_SPEED_OF_LIGHT", detail)
