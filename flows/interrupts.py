@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -26,16 +27,23 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def starting(what: str) -> Iterator[None]:
-    """While libraries are loaded, which an exception in the midst of it would break: a signal ends the process."""
+    """While libraries are loaded, which an exception in the midst of it would break: a signal ends the process.
+
+    No garbage is looked for meanwhile, nor later in what was loaded: all of it stays, and looking takes a tenth as long
+    as loading.
+    """
 
     def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  a handler's face
         os.write(2, f"kix: {what} was interrupted before it began; nothing was changed [{Code.INTERRUPTED}]\n".encode())
         os._exit(1)
 
     before = {number: signal.signal(number, leave) for number in NUMBERS}
+    gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
+        gc.enable()
         for number, handler in before.items():
             signal.signal(number, handler)
 

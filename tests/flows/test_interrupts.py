@@ -9,6 +9,7 @@ import json
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -237,3 +238,13 @@ def test_while_loading_and_publishing(many: tuple[Path, BoardServer], tmp_path: 
     assert (report.status, report.resumed) == ("complete", not changed)
     if not changed:
         assert len(board.requests) - requests <= 1  # robots.txt at most: everything was there
+
+
+def test_what_was_loaded_is_not_looked_through_for_garbage_and_what_comes_later_is() -> None:
+    code = (
+        "import gc\nfrom flows.interrupts import starting\n"
+        "with starting('this'):\n    print(gc.isenabled())\n"
+        "print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "True"]
