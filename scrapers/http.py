@@ -30,7 +30,7 @@ from scrapers.addresses import without_secrets
 from scrapers.archive import Archive, FetchRecord, Validators
 from scrapers.bounds import BoundedBody, Limits, retry_after_s
 from scrapers.codes import Code
-from scrapers.connect import AddressRefused, CheckedBackend
+from scrapers.connect import AddressRefused, Connections
 from scrapers.contract import Capture, SourcePolicy
 from scrapers.errors import GiveUp, NoSuchAnswer, TryAgain
 from scrapers.telling import tell
@@ -41,7 +41,6 @@ PRODUCT = "kix"
 """The name that robots.txt knows us by."""
 
 REFUSAL_BYTES = 64 * 1024
-KEEP_ALIVE_S = 5.0
 PASSING = frozenset({408, 425, 429})
 BROKEN = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol)
 """What httpcore raises when a transfer did not come to its end."""
@@ -126,18 +125,13 @@ class Client:
         self._seen: set[str] = set()
         self._hosts: dict[str, Host] = {}
         self._slots = asyncio.Semaphore(policy.connections)
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=httpx.create_ssl_context(trust_env=False),
-            max_connections=policy.connections,
-            keepalive_expiry=KEEP_ALIVE_S,
-            network_backend=CheckedBackend(_parsed(base_url).raw_host.decode("ascii") if base_url else None),
-        )
+        self._connections = Connections(_parsed(base_url) if base_url else None)
 
     async def __aenter__(self) -> Client:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._pool.aclose()
+        await self._connections.aclose()
 
     async def __call__(self, url: str, *, again: bool = False, fresh: bool = False) -> Capture:
         """Return the answer to `url`: from this sync's archive when it is there, else from the network."""
@@ -367,8 +361,7 @@ class Client:
             await host.pace.acquire()
 
     async def _exchange(self, url: str, request: httpcore.Request) -> _Answer:
-        response = await self._pool.handle_async_request(request)
-        try:
+        async with self._connections.ask(request) as response:
             headers = httpx.Headers(response.headers, encoding="latin-1")
             body = b""
             if response.status == 200:
@@ -376,8 +369,6 @@ class Client:
             else:
                 await self._skip_body(response)
             return _Answer(response.status, headers, body)
-        finally:
-            await response.aclose()
 
     async def _whole_body(self, url: str, response: httpcore.Response, encoding: str) -> bytes:
         raw = BoundedBody(url, encoding, self._limits)

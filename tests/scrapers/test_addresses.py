@@ -13,7 +13,6 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import certifi
-import httpcore
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -149,13 +148,13 @@ def names(monkeypatch) -> dict[str, list[list[str]]]:
 def connected(monkeypatch, server) -> list[str]:
     """The addresses that were connected to; each leads to the server on loopback."""
     seen: list[str] = []
-    real = httpcore.AnyIOBackend.connect_tcp
+    real = asyncio.BaseEventLoop.create_connection
 
-    async def connect(self, host, port, *rest, **named):
-        seen.append(host)
-        return await real(self, "127.0.0.1", server.server_port, *rest, **named)
+    async def connect(self, spoken, address, port, **named):
+        seen.append(address)
+        return await real(self, spoken, "127.0.0.1", server.server_port, **named)
 
-    monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", connect)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", connect)
     return seen
 
 
@@ -358,15 +357,14 @@ def test_a_connection_that_nobody_takes_ends_in_time(archive):
 
 def test_an_address_that_does_not_answer_leaves_time_for_the_next(archive, names, connected, trusted, monkeypatch):
     names[HOST] = [["9.9.9.9", PUBLIC]]
-    leads = httpcore.AnyIOBackend.connect_tcp
+    leads = asyncio.BaseEventLoop.create_connection
 
-    async def connect(self, host, port, timeout=None, *rest, **named):
-        if host == "9.9.9.9":
-            await asyncio.sleep(timeout)
-            raise httpcore.ConnectTimeout
-        return await leads(self, host, port, timeout, *rest, **named)
+    async def connect(self, spoken, address, *rest, **named):
+        if address == "9.9.9.9":
+            await asyncio.sleep(60)
+        return await leads(self, spoken, address, *rest, **named)
 
-    monkeypatch.setattr(httpcore.AnyIOBackend, "connect_tcp", connect)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", connect)
     limits = Limits(attempts=1, connect_s=0.6)
     assert fetch(archive, f"https://{HOST}/x", limits=limits).body == b"{}"
 

@@ -732,6 +732,139 @@ def test_a_server_that_is_gone_is_given_up(archive, canary):
         fetch(archive, base_url + "/x", base_url=base_url)
 
 
+# -- connections that are kept
+
+NO_ROBOTS = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+FORGED = HEAD + b"Content-Length: 14\r\n\r\n" + b'{"data":"bad"}'
+
+
+@contextlib.contextmanager
+def keeping_server(answer: Callable[[socket.socket, bytes], None]) -> Iterator[tuple[str, list[int]]]:
+    """Lets `answer` see each request of each connection, which it keeps; yields where, and the requests of each."""
+    requests: list[int] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve(connection: socket.socket, number: int) -> None:
+            with connection, contextlib.suppress(OSError):
+                while asked_for := connection.recv(65536):
+                    requests[number] += 1
+                    answer(connection, asked_for)
+
+        def take() -> None:
+            with contextlib.suppress(OSError):
+                for number in itertools.count():
+                    connection, _ = server.accept()
+                    requests.append(0)
+                    threading.Thread(target=serve, args=(connection, number), daemon=True).start()
+
+        threading.Thread(target=take, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", requests
+
+
+async def a_moment_later(client: Client, base_url: str, *paths: str) -> list[bytes]:
+    bodies = []
+    for path in paths:
+        bodies.append((await client(base_url + path)).body)
+        await asyncio.sleep(0.1)
+    return bodies
+
+
+def errors(archive: Archive) -> list[str]:
+    return [error for *_, error in archive.fetches(1) if error and "404" not in error]
+
+
+def test_one_connection_takes_one_request_after_another(archive):
+    with keeping_server(lambda to, asked_for: to.sendall(NO_ROBOTS if b"robots" in asked_for else WHOLE)) as (
+        base_url,
+        requests,
+    ):
+        run(archive, lambda client: a_moment_later(client, base_url, "/1", "/2", "/3"), base_url=base_url)
+    assert requests == [4]
+
+
+def test_what_nobody_asked_for_is_not_the_answer_to_the_next_request(archive):
+    def answer(to: socket.socket, asked_for: bytes) -> None:
+        if b"robots" in asked_for:
+            to.sendall(NO_ROBOTS)
+        else:
+            to.sendall(WHOLE)
+            time.sleep(0.03)
+            to.sendall(FORGED)
+
+    with keeping_server(answer) as (base_url, requests):
+        bodies = run(archive, lambda client: a_moment_later(client, base_url, "/1", "/2"), base_url=base_url)
+    assert bodies == [b'{"data":"x"}'] * 2
+    assert requests == [2, 1]
+    assert errors(archive) == []
+
+
+def test_what_pours_in_unasked_is_not_taken(archive):
+    """Else it would fill the memory while nobody looks."""
+    poured = itertools.count()
+
+    def answer(to: socket.socket, asked_for: bytes) -> None:
+        to.sendall(NO_ROBOTS if b"robots" in asked_for else WHOLE)
+        if b"robots" not in asked_for:
+            time.sleep(0.05)  # the connection is at rest by now
+            for _ in range(200):
+                to.sendall(bytes(MIB))
+                next(poured)
+
+    async def work(client: Client) -> None:
+        await client(base_url + "/1")
+        await asyncio.sleep(1)
+
+    with keeping_server(answer) as (base_url, _):
+        run(archive, work, base_url=base_url)
+    assert next(poured) < 20  # what the system's own buffers take
+
+
+def test_a_connection_that_the_server_closed_is_not_used_again(archive):
+    def answer(to: socket.socket, asked_for: bytes) -> None:
+        if b"robots" in asked_for:
+            to.sendall(NO_ROBOTS)
+        else:
+            to.sendall(WHOLE)
+            to.shutdown(socket.SHUT_WR)
+
+    with keeping_server(answer) as (base_url, requests):
+        bodies = run(archive, lambda client: a_moment_later(client, base_url, "/1", "/2"), base_url=base_url)
+    assert bodies == [b'{"data":"x"}'] * 2
+    assert requests == [2, 1]
+    assert errors(archive) == []
+
+
+def test_an_answer_without_length_that_ends_in_a_reset_is_no_document(archive):
+    def answer(to: socket.socket, asked_for: bytes) -> None:
+        if b"robots" in asked_for:
+            to.sendall(NO_ROBOTS)
+            return
+        to.sendall(HEAD + b'\r\n{"data":')
+        time.sleep(0.05)
+        to.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        to.close()
+
+    with keeping_server(answer) as (base_url, _), pytest.raises(GiveUp, match="broken transfer"):
+        fetch(archive, base_url + "/x", base_url=base_url, limits=ONCE)
+    assert stored_bodies(archive) == set()
+
+
+def test_an_answer_without_length_ends_with_its_connection(archive):
+    with raw_server(HEAD + b"\r\n" + b'{"data":"x"}') as base_url:
+        assert fetch(archive, base_url + "/x", base_url=base_url).body == b'{"data":"x"}'
+
+
+def test_an_informational_answer_is_not_yet_the_answer(archive):
+    with raw_server(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + WHOLE) as base_url:
+        assert fetch(archive, base_url + "/x", base_url=base_url).body == b'{"data":"x"}'
+
+
+def test_a_coding_said_twice_is_two_codings(archive):
+    twice = HEAD + b"Content-Encoding: gzip\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}"
+    with raw_server(twice) as base_url, pytest.raises(GiveUp, match="'gzip, br'"):
+        fetch(archive, base_url + "/x", base_url=base_url)
+
+
 # 100 KiB is what h11 takes; the answer is 4 MiB of headers, or begins again for ever.
 BOUNDLESS = {
     "a header without end": b"HTTP/1.1 200 OK\r\nX: " + b"x" * (4 * MIB),
