@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import httpcore
-import httpx
 
 from scrapers.addresses import refusal
 from scrapers.codes import Code, CodedError
@@ -36,15 +35,13 @@ class AddressRefused(CodedError):
 class Connections:
     """Connections of httpcore's, kept for the next request. The caller bounds how many requests there are at once.
 
-    `named` is the base URL that the operator named: its host may be anywhere, and where it is plain http there is
-    nothing else to be asked.
+    `named` is the host that the operator named, which may be anywhere. `trust` says which certificates are believed;
+    None where nothing is asked but plain http.
     """
 
-    def __init__(self, named: httpx.URL | None) -> None:
-        plain = named is not None and named.scheme == "http"
-        # Reading the certificates takes longer than many requests.
-        self._trust = None if plain else httpx.create_ssl_context(trust_env=False)
-        self._backend = CheckedBackend(named.raw_host.decode("ascii") if named else None)
+    def __init__(self, named: str | None, trust: ssl.SSLContext | None) -> None:
+        self._trust = trust
+        self._backend = CheckedBackend(named)
         self._free: list[httpcore.AsyncHTTPConnection] = []
 
     @asynccontextmanager

@@ -125,7 +125,13 @@ class Client:
         self._seen: set[str] = set()
         self._hosts: dict[str, Host] = {}
         self._slots = asyncio.Semaphore(policy.connections)
-        self._connections = Connections(_parsed(base_url) if base_url else None)
+        named = _parsed(base_url) if base_url else None
+        plain = named is not None and named.scheme == "http"
+        self._connections = Connections(
+            named.raw_host.decode("ascii") if named else None,
+            # Reading the certificates takes longer than many requests.
+            None if plain else httpx.create_ssl_context(trust_env=False),
+        )
 
     async def __aenter__(self) -> Client:
         return self

@@ -44,6 +44,9 @@ INNER = {
     "PydanticCustomError": "part of a ManifestError",
     "ConnectTimeout": "a TryAgain: scrapers/http.py",
     "ConnectError": "a TryAgain: scrapers/http.py",
+    "ReadTimeout": "a TryAgain: scrapers/http.py",
+    "ReadError": "a TryAgain: scrapers/http.py",
+    "WriteError": "a TryAgain: scrapers/http.py",
 }
 """Errors of others that we raise, and what becomes of them."""
 
