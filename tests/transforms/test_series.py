@@ -71,6 +71,14 @@ def test_any_value_at_any_place_comes_to_the_same(
         assert filled(series, {name: other}) == whole(kind, changed(document, place, other)), repr(other)[:80]
 
 
+@pytest.mark.parametrize("text", ["%", "100 %", "%b and %s", "%(name)s", "%%", "{}", "\\%b"])
+def test_no_text_that_is_shared_is_taken_for_a_place(text: str) -> None:
+    metadata, spec = {**METADATA, "title": text}, FULL["BenchmarkRun"]
+    values = {"metadata.name": METADATA["name"], "spec.observedAt": spec["observedAt"]}
+    document = {"metadata": metadata, "spec": spec}
+    assert filled(Series("BenchmarkRun", metadata, spec, values), values) == whole("BenchmarkRun", document)
+
+
 RUN = {"metadata": METADATA, "spec": FULL["BenchmarkRun"]}
 RUN_PLACES = (
     ("metadata", "name"), ("metadata", "title"), ("metadata", "labels"), ("spec", "implementationDigest"),
