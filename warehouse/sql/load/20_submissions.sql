@@ -17,7 +17,7 @@ WITH latest AS (
     WHERE source = getvariable('source')
     GROUP BY external_id
 )
-SELECT s.external_id, s.kernel, s.username, s.run_digest,
+SELECT s.place, s.external_id, s.kernel, s.username, s.run_digest,
     l.state_digest IS DISTINCT FROM s.state_digest AS is_new,
     coalesce(l.version, 0) + CASE WHEN l.state_digest IS DISTINCT FROM s.state_digest THEN 1 ELSE 0 END AS version,
     CASE WHEN r.since > o.since THEN r.username ELSE l.username END AS known_as
@@ -25,13 +25,13 @@ FROM stage_submissions s
 LEFT JOIN latest l USING (external_id)
 LEFT JOIN renamed r USING (external_id)
 LEFT JOIN opened o USING (external_id)
-QUALIFY row_number() OVER (PARTITION BY s.external_id ORDER BY s.place) = 1;
+WHERE s.place IN (SELECT min(place) FROM stage_submissions GROUP BY external_id);
 
 INSERT INTO submission_versions
 SELECT getvariable('source'), s.external_id, t.version, s.kernel, s.username, s.status, s.is_correct,
     s.is_disqualified, s.disqualification_reason, s.latency_ms, s.sol_score, s.gpu_type, s.stack_version,
     s.submitted_at, s.finished_at, s.payload, s.state_digest, s.body_digest, getvariable('sync_id')
-FROM stage_submissions s JOIN staged_states t USING (external_id, kernel)
+FROM stage_submissions s JOIN staged_states t USING (place)
 WHERE t.is_new
 ORDER BY s.kernel, s.external_id;
 
