@@ -103,7 +103,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
                 for address in addresses[:-1]:
                     with contextlib.suppress(httpcore.ConnectError, httpcore.ConnectTimeout):
                         return await _connected(address, port, share_s)
-                return await _connected(addresses[-1], port, timeout)
+                return await _connected(addresses[-1], port, None)
         except TimeoutError as error:
             raise httpcore.ConnectTimeout(f"{host} took no connection within {timeout:g} s") from error
 

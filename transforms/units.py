@@ -21,7 +21,6 @@ _MAX_EXPONENT: Final = 999
 
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE]([+-]?[0-9]+))?")
 _SHORT: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
-_LATENCY: Final = re.compile(r"(0|[1-9][0-9]{0,11})(?:\.([0-9]{1,30}))?")
 _DURATION: Final = re.compile(r"((?:0|[1-9][0-9]*)(?:\.[0-9]+)?) ?(ns|[u\u00b5\u03bc]s|ms|s)")
 _INSTANT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ](?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
@@ -87,16 +86,13 @@ def ms_to_ns(text: str) -> int:
     Raises UnitError for what is no plain number, for zero and less, and for a latency so short that no whole
     nanosecond is left of it.
     """
-    if usual := _LATENCY.fullmatch(text):
-        # Nearly every latency: six places further, and the seventh decides, which is half up whatever follows it.
-        nanoseconds = (int(usual[1] + f"{usual[2] or '':0<7.7}") + 5) // 10
-    else:
-        nanoseconds = int(plain_number(text).scaleb(6, _EXACT).quantize(_ONE, context=_EXACT))
-    if nanoseconds > 0:
-        return nanoseconds
-    if plain_number(text) <= 0:
+    milliseconds = plain_number(text)
+    if milliseconds <= 0:
         raise UnitError(f"latency of {text} ms: a latency is above 0")
-    raise UnitError(f"latency of {text} ms: less than half a nanosecond, nothing is left of it in whole ones")
+    nanoseconds = int(milliseconds.scaleb(6, _EXACT).quantize(_ONE, context=_EXACT))
+    if nanoseconds == 0:
+        raise UnitError(f"latency of {text} ms: less than half a nanosecond, nothing is left of it in whole ones")
+    return nanoseconds
 
 
 def ms_to_ns_real(text: str) -> float:

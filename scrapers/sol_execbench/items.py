@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -140,7 +139,6 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises: no JSON, another shape, damaged text, nesting without end."""
 
 METRICS = ("latency_ms", "sol_score", "avg_speedup", "fast_1_count", "fast_1_total")
-"""In the order in which a `Submission` holds them."""
 
 
 class Submission(Struct, frozen=True, gc=False):
@@ -159,15 +157,15 @@ class Submission(Struct, frozen=True, gc=False):
     is_correct: bool | None
     is_disqualified: bool | None
     disqualification_reason: str | None
-    evaluation_stack_version: str | None
-    worker_id: str | None
-    submitted_at: str | None
-    finished_at: str | None
     latency_ms: Digits | None
     sol_score: Digits | None
     avg_speedup: Digits | None
     fast_1_count: Digits | None
     fast_1_total: Digits | None
+    evaluation_stack_version: str | None
+    worker_id: str | None
+    submitted_at: str | None
+    finished_at: str | None
     payload: str
     state_digest: str
     body_digest: str
@@ -182,25 +180,22 @@ USUAL_WORKLOAD_FIELDS = frozenset({"axes", "baseline_latency_ms", "sol_ms"})
 
 FIELDS = frozenset(WireSubmissionMore.__struct_fields__)
 ALWAYS_SENT = frozenset(WireSubmission.__struct_fields__)
-_PLACES = {name: place for place, name in enumerate(WireSubmission.__struct_fields__)}
-METRIC_PLACES = {name: _PLACES[name] for name in METRICS}
-KEPT_AS_SENT = itemgetter(*(
-    _PLACES[name] for name in Submission.__struct_fields__ if name in _PLACES and name not in METRICS
-))  # fmt: skip
-"""Takes from a wire submission's values those that a `Submission` begins with."""
+METRIC_PLACES = {name: WireSubmission.__struct_fields__.index(name) for name in METRICS}
+_USERNAME = WireSubmission.__struct_fields__.index("username")
 _FIELDS = len(FIELDS)
 
 
-def state_digest(values: list[Any], metrics: dict[str, Digits | None]) -> str:
+def state_digest(values: tuple[Any, ...], metrics: dict[str, Digits | None]) -> str:
     """SHA-256 over the known fields but the username, in a fixed order, numbers by value; absent counts as null.
 
-    `values` are a wire submission's fields in their order, None where one is absent, `metrics` the digits of its
-    metrics.
+    `values` are a wire submission's fields in their order, `metrics` the digits of its metrics.
     """
-    state = values + [None] * (_FIELDS - len(values))
-    for name, text in metrics.items():
-        state[METRIC_PLACES[name]] = None if text is None else _by_value(text)
-    del state[_PLACES["username"]]
+    state = [None if value is UNSET else value for value in values]
+    state += [None] * (_FIELDS - len(state))
+    for name, place in METRIC_PLACES.items():
+        text = metrics[name]
+        state[place] = None if text is None else _by_value(text)
+    del state[_USERNAME]
     return "sha256:" + hashlib.sha256(msgspec.json.encode(state)).hexdigest()
 
 

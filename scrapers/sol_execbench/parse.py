@@ -16,7 +16,6 @@ from scrapers.sol_execbench.items import (
     ABSENT,
     ALWAYS_SENT,
     FIELDS,
-    KEPT_AS_SENT,
     METRIC_PLACES,
     NUMBER,
     NUMBER_STARTS,
@@ -157,9 +156,25 @@ def _parse_submission(raw: Raw, body_digest: str, part: Part, found: Findings) -
         gone = [name for name in ALWAYS_SENT if getattr(wire, name) is UNSET or getattr(wire, name) == ABSENT]
         found.drift += [Drift(f"submissions[].{name}", "field gone", locator) for name in sorted(gone)]
     digits = {name: _digits(values[place], name, locator, found) for name, place in METRIC_PLACES.items()}
-    given = [None if value is UNSET else value for value in values]
-    read = (text, state_digest(given, digits), body_digest)
-    return Submission(*(*KEPT_AS_SENT(given), *digits.values(), *read))
+    return Submission(
+        id=wire.id,
+        username=wire.username,
+        kernel_id=wire.kernel_id,
+        kernel_name=wire.kernel_name,
+        status=wire.status,
+        gpu_type=wire.gpu_type,
+        is_correct=_given(wire.is_correct),
+        is_disqualified=_given(wire.is_disqualified),
+        disqualification_reason=_given(wire.disqualification_reason),
+        evaluation_stack_version=_given(wire.evaluation_stack_version),
+        worker_id=_given(wire.worker_id),
+        submitted_at=_given(wire.submitted_at),
+        finished_at=_given(wire.finished_at),
+        payload=text,
+        state_digest=state_digest(values, digits),
+        body_digest=body_digest,
+        **digits,
+    )
 
 
 def _decode(raw: Raw, found: Findings) -> WireSubmission:
@@ -198,3 +213,7 @@ def _digits(raw: Raw, name: str, locator: str, found: Findings) -> Digits | None
     if NUMBER.fullmatch(text) is None:
         raise RejectItem(locator, f"{name} is {text[:60]!r}, which is not a number")
     return text
+
+
+def _given(value: Any) -> Any:
+    return None if value is UNSET else value

@@ -739,8 +739,9 @@ FORGED = HEAD + b"Content-Length: 14\r\n\r\n" + b'{"data":"bad"}'
 
 
 @contextlib.contextmanager
-def keeping_server(answer: Callable[[socket.socket, bytes], None]) -> Iterator[tuple[str, list[int]]]:
-    """Lets `answer` see each request of each connection, which it keeps; yields where, and the requests of each."""
+def keeping_server(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[int]]]:
+    """Has no rules for robots and keeps its connections; `answer` is given each other request's. Yields where, and how
+    many requests came on each connection."""
     requests: list[int] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -748,7 +749,10 @@ def keeping_server(answer: Callable[[socket.socket, bytes], None]) -> Iterator[t
             with connection, contextlib.suppress(OSError):
                 while asked_for := connection.recv(65536):
                     requests[number] += 1
-                    answer(connection, asked_for)
+                    if b"robots" in asked_for:
+                        connection.sendall(NO_ROBOTS)
+                    else:
+                        answer(connection)
 
         def take() -> None:
             with contextlib.suppress(OSError):
@@ -774,22 +778,16 @@ def errors(archive: Archive) -> list[str]:
 
 
 def test_one_connection_takes_one_request_after_another(archive):
-    with keeping_server(lambda to, asked_for: to.sendall(NO_ROBOTS if b"robots" in asked_for else WHOLE)) as (
-        base_url,
-        requests,
-    ):
+    with keeping_server(lambda to: to.sendall(WHOLE)) as (base_url, requests):
         run(archive, lambda client: a_moment_later(client, base_url, "/1", "/2", "/3"), base_url=base_url)
     assert requests == [4]
 
 
 def test_what_nobody_asked_for_is_not_the_answer_to_the_next_request(archive):
-    def answer(to: socket.socket, asked_for: bytes) -> None:
-        if b"robots" in asked_for:
-            to.sendall(NO_ROBOTS)
-        else:
-            to.sendall(WHOLE)
-            time.sleep(0.03)
-            to.sendall(FORGED)
+    def answer(to: socket.socket) -> None:
+        to.sendall(WHOLE)
+        time.sleep(0.03)
+        to.sendall(FORGED)
 
     with keeping_server(answer) as (base_url, requests):
         bodies = run(archive, lambda client: a_moment_later(client, base_url, "/1", "/2"), base_url=base_url)
@@ -802,13 +800,12 @@ def test_what_pours_in_unasked_is_not_taken(archive):
     """Else it would fill the memory while nobody looks."""
     poured = itertools.count()
 
-    def answer(to: socket.socket, asked_for: bytes) -> None:
-        to.sendall(NO_ROBOTS if b"robots" in asked_for else WHOLE)
-        if b"robots" not in asked_for:
-            time.sleep(0.05)  # the connection is at rest by now
-            for _ in range(200):
-                to.sendall(bytes(MIB))
-                next(poured)
+    def answer(to: socket.socket) -> None:
+        to.sendall(WHOLE)
+        time.sleep(0.05)  # the connection is at rest by now
+        for _ in range(200):
+            to.sendall(bytes(MIB))
+            next(poured)
 
     async def work(client: Client) -> None:
         await client(base_url + "/1")
@@ -820,12 +817,9 @@ def test_what_pours_in_unasked_is_not_taken(archive):
 
 
 def test_a_connection_that_the_server_closed_is_not_used_again(archive):
-    def answer(to: socket.socket, asked_for: bytes) -> None:
-        if b"robots" in asked_for:
-            to.sendall(NO_ROBOTS)
-        else:
-            to.sendall(WHOLE)
-            to.shutdown(socket.SHUT_WR)
+    def answer(to: socket.socket) -> None:
+        to.sendall(WHOLE)
+        to.shutdown(socket.SHUT_WR)
 
     with keeping_server(answer) as (base_url, requests):
         bodies = run(archive, lambda client: a_moment_later(client, base_url, "/1", "/2"), base_url=base_url)
@@ -835,10 +829,7 @@ def test_a_connection_that_the_server_closed_is_not_used_again(archive):
 
 
 def test_an_answer_without_length_that_ends_in_a_reset_is_no_document(archive):
-    def answer(to: socket.socket, asked_for: bytes) -> None:
-        if b"robots" in asked_for:
-            to.sendall(NO_ROBOTS)
-            return
+    def answer(to: socket.socket) -> None:
         to.sendall(HEAD + b'\r\n{"data":')
         time.sleep(0.05)
         to.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -38,7 +38,7 @@ class MappedKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WorkloadEntry:
     """An entry of a kernel's workload list, by its external id, its axes in the names of manifests."""
 
     external_id: str
@@ -62,7 +62,7 @@ class Signature:
 
 def map_kernel(kernel: Kernel, url: str, bundle: Bundle, *, with_suite: bool) -> MappedKernel | None:
     """Add a kernel's manifests to the bundle. None, and a reject, when its definition cannot be expressed."""
-    entries = [Entry(entry_id(sent), _lowered(sent), sent) for sent in kernel.workloads]
+    entries = [WorkloadEntry(entry_id(sent), _lowered(sent), sent) for sent in kernel.workloads]
     try:
         operation = _operation(kernel, url)
         suite = _suite(kernel, entries, operation.digest) if with_suite and entries else None
@@ -172,7 +172,7 @@ def _lowered(entry: Workload) -> dict[str, int]:
     return {name.lower(): value for name, value in entry.axes.items()}
 
 
-def _suite(kernel: Kernel, entries: list[Entry], operation_digest: str) -> Made:
+def _suite(kernel: Kernel, entries: list[WorkloadEntry], operation_digest: str) -> Made:
     metadata = {"name": f"{kebab(kernel.name)}-suite", "title": cut(f"SOL workload suite: {kernel.name}", 200)}
     spec = {
         "operationSpecDigest": operation_digest,
@@ -184,7 +184,7 @@ def _suite(kernel: Kernel, entries: list[Entry], operation_digest: str) -> Made:
 
 
 def _add_case(
-    kernel: Kernel, signature: Signature, entry: Entry, operation_digest: str, url: str, bundle: Bundle
+    kernel: Kernel, signature: Signature, entry: WorkloadEntry, operation_digest: str, url: str, bundle: Bundle
 ) -> str | None:
     try:
         case = _case(kernel, signature, entry, operation_digest)
@@ -195,7 +195,7 @@ def _add_case(
     return case.digest
 
 
-def _case(kernel: Kernel, signature: Signature, entry: Entry, operation_digest: str) -> Made:
+def _case(kernel: Kernel, signature: Signature, entry: WorkloadEntry, operation_digest: str) -> Made:
     bindings, failures = _bindings(signature, entry)
     listed = ", ".join(f"{name}={value}" for name, value in entry.sent.axes.items())
     metadata = {
@@ -248,7 +248,7 @@ def _signature(kernel: Kernel) -> Signature:
     )
 
 
-def _bindings(signature: Signature, entry: Entry) -> tuple[dict[str, int], dict[str, axes.AxisError]]:
+def _bindings(signature: Signature, entry: WorkloadEntry) -> tuple[dict[str, int], dict[str, axes.AxisError]]:
     """Return what the axes are bound to, and why derived ones are not: that matters only where one is needed."""
     bindings = entry.axes | signature.constants
     failures: dict[str, axes.AxisError] = {}
