@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manifest_samples import FULL, METADATA, changed, places
 
-from transforms.manifests import ManifestError, Series, make
+from transforms.manifests import ManifestError, make, make_alike
+from transforms.manifests.series import Series
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.from_regex(r"sha256:[0-9a-f]{64}"),
@@ -28,10 +29,12 @@ def whole(kind: str, document: dict[str, Any]) -> tuple[str, str] | str:
 
 
 def filled(series: Series, values: dict[str, object]) -> tuple[str, str] | str:
-    try:
-        return series.fill(values)
-    except ManifestError as error:
-        return str(error)
+    (made,) = series.fill([values])
+    return in_words(made)
+
+
+def in_words(made: tuple[str, str] | ManifestError) -> tuple[str, str] | str:
+    return str(made) if isinstance(made, ManifestError) else made
 
 
 def parted(kind: str) -> Iterator[tuple[dict[str, Any], tuple[str, ...], object]]:
@@ -108,6 +111,40 @@ def test_several_places_at_once_come_to_the_same(others: dict[tuple[str, ...], o
         assert got == wanted
 
 
+ONE_RUN = {".".join(place): at(place) for place in RUN_PLACES}
+GOOD = st.fixed_dictionaries(
+    {
+        "metadata.name": st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True),
+        "metadata.title": st.text(max_size=20),
+        "spec.sourceNative.metrics": st.dictionaries(
+            st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True), st.integers(-5, 5) | st.floats(allow_nan=False)
+        ),
+    }
+)
+ANY = st.fixed_dictionaries({}, optional={"metadata.title": JSON, "spec.sourceNative.metrics": JSON})
+
+
+@given(st.lists(GOOD | ANY, max_size=5))
+def test_several_at_once_come_to_what_each_comes_to_alone(several: list[dict[str, object]]) -> None:
+    """Whatever one of them holds: a refused one costs no other, and the order stays."""
+    wanted = []
+    for values in several:
+        document = RUN
+        for place, value in values.items():
+            document = changed(document, tuple(place.split(".")), value)
+        wanted.append(whole("BenchmarkRun", document))
+    shared = {name: part for name, part in RUN["spec"].items() if name != "observedAt"}
+    made = make_alike("BenchmarkRun", RUN["metadata"], shared, [ONE_RUN | values for values in several])
+    for got, want in zip(map(in_words, made), wanted, strict=True):
+        assert isinstance(got, str) == isinstance(want, str)
+        if isinstance(want, tuple):
+            assert got == want
+
+
+def test_none_at_all_come_to_none() -> None:
+    assert make_alike("BenchmarkRun", {}, {}, []) == []
+
+
 def test_what_is_shared_is_validated_too() -> None:
     with pytest.raises(ManifestError, match="status"):
         Series("BenchmarkRun", METADATA, {**FULL["BenchmarkRun"], "status": "great"}, {"metadata.name": "x"})
@@ -125,5 +162,4 @@ def test_a_value_that_is_missing_is_told() -> None:
         FULL["BenchmarkRun"],
         {"metadata.name": "x", "spec.observedAt": at(("spec", "observedAt"))},
     )
-    with pytest.raises(ManifestError, match=r"spec\.observedAt: this field is missing"):
-        series.fill({"metadata.name": "y"})
+    assert filled(series, {"metadata.name": "y"}) == "BenchmarkRun spec.observedAt: this field is missing"

@@ -8,7 +8,7 @@ from transforms.manifests.project import ImplementationRevision, SoftwareProject
 from transforms.manifests.protocol import BenchmarkProtocol, ExecutionEnvironment
 from transforms.manifests.run import BenchmarkRun
 from transforms.manifests.schema import json_schema
-from transforms.manifests.series import Series
+from transforms.manifests.series import make_alike
 from transforms.manifests.workload import WorkloadCase, WorkloadSuite
 
 __all__ = [
@@ -22,12 +22,12 @@ __all__ = [
     "ManifestError",
     "Metadata",
     "OperationSpec",
-    "Series",
     "SoftwareProject",
     "WorkloadCase",
     "WorkloadSuite",
     "json_schema",
     "make",
+    "make_alike",
     "parse",
     "parse_record",
 ]

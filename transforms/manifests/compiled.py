@@ -26,18 +26,18 @@ def dict_validator(model: type[ManifestPart]) -> SchemaValidator:
 
 
 @cache
-def places_validator(model: type[ManifestPart], places: tuple[str, ...]) -> SchemaValidator:
+def places_validator(model: type[ManifestPart], places: tuple[str, ...], *, several: bool) -> SchemaValidator:
     """Return a validator of what stands at some places of a `model`, such as `spec.timing.latencyNs`, by its own rules.
 
-    It takes a dict with a value for each place and gives back a new one, in the order of `places`. Raises TypeError for
-    a place that is none, and for one inside a part that has a rule of its own: the part is the place then.
+    It takes a dict with a value for each place and gives back a new one, in the order of `places`; or a list of them,
+    where there are `several`. Raises TypeError for a place that is none, and for one inside a part that has a rule of
+    its own: the part is the place then.
     """
     schema = _dict_schema(model)
     shared = schema["definitions"] if schema["type"] == "definitions" else []
     fields = {place: core_schema.typed_dict_field(_schema_at(schema, place)) for place in places}
-    return SchemaValidator(
-        core_schema.definitions_schema(core_schema.typed_dict_schema(fields, config=_CLOSED), shared)
-    )
+    one = core_schema.typed_dict_schema(fields, config=_CLOSED)
+    return SchemaValidator(core_schema.definitions_schema(core_schema.list_schema(one) if several else one, shared))
 
 
 def _dict_schema(model: type[ManifestPart]) -> CoreSchema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,12 +14,35 @@ from transforms.manifests.compiled import places_validator
 from transforms.manifests.envelope import ManifestError, envelope_of
 from transforms.manifests.making import beginning, first_problem, make
 
+Alike = tuple[str, str] | ManifestError
+"""Digest and canonical text of one manifest of several, or why it cannot be made."""
+
+
+def make_alike(
+    kind: str, metadata: dict[str, Any], spec: dict[str, Any], several: Sequence[Mapping[str, object]]
+) -> list[Alike]:
+    """Make manifests of one kind that are alike but for what stands in some places, such as the runs of one cohort.
+
+    `metadata` and `spec` are what all of them share; each of `several` is what one of them has besides, by place, all
+    at the same places: a path such as `spec.timing.latencyNs`. Returns for each what `make` would give, or the
+    ManifestError it would raise.
+    """
+    refused: list[Alike] = []
+    for values in several:
+        try:
+            series = Series(kind, metadata, spec, values)
+        except ManifestError as error:
+            refused.append(error)
+        else:
+            return refused + series.fill(several[len(refused) :])
+    return refused
+
 
 class Series:
-    """Manifests of one kind that are alike but for what stands in some places, such as the runs of one cohort.
+    """Manifests of one kind that are alike but for what stands in some places.
 
-    `metadata` and `spec` are what all of them share, `values` what one of them has besides, by place: a path such as
-    `spec.timing.latencyNs`. That one is made whole. Raises ManifestError as `make` does.
+    `metadata` and `spec` are what all of them share, `values` what one of them has besides, by place. That one is made
+    whole. Raises ManifestError as `make` does.
     """
 
     def __init__(self, kind: str, metadata: dict[str, Any], spec: dict[str, Any], values: Mapping[str, object]) -> None:
@@ -34,21 +57,35 @@ class Series:
         self._metadata, in_metadata = _template(b'"metadata":', marked["metadata"], marks, b",")
         self._spec, in_spec = _template(b'"spec":', marked["spec"], marks, b"}")
         self._in_metadata = len(in_metadata)
-        self._validator: SchemaValidator = places_validator(envelope_of(kind), (*in_metadata, *in_spec))
+        self._places = (*in_metadata, *in_spec)
+        model = envelope_of(kind)
+        self._several: SchemaValidator = places_validator(model, self._places, several=True)
+        self._one: SchemaValidator = places_validator(model, self._places, several=False)
 
-    def fill(self, values: Mapping[str, object]) -> tuple[str, str]:
-        """Return digest and canonical text of the one with these values, each by its place: what `make` would give.
-
-        Raises ManifestError.
-        """
+    def fill(self, several: Sequence[Mapping[str, object]]) -> list[Alike]:
+        """Make those with these values, each by its place: what `make` would give, or the error it would raise."""
         try:
-            normal: dict[str, Any] = self._validator.validate_python(values)
+            normal: list[dict[str, Any]] = self._several.validate_python(several)
+        except ValidationError:
+            return [self._fill_one(values) for values in several]
+        return self._written(normal)
+
+    def _fill_one(self, values: Mapping[str, object]) -> Alike:
+        try:
+            normal: dict[str, Any] = self._one.validate_python(values)
         except ValidationError as error:
-            raise ManifestError(f"{self._kind} {first_problem(error)}") from error
-        texts = canonical_texts_of_plain(normal.values())
-        metadata = self._metadata % tuple(texts[: self._in_metadata])
-        spec = self._spec % tuple(texts[self._in_metadata :])
-        return sha256_digest(self._start + spec), (self._start + metadata + spec).decode()
+            return ManifestError(f"{self._kind} {first_problem(error)}")
+        return self._written([normal])[0]
+
+    def _written(self, several: list[dict[str, Any]]) -> list[Alike]:
+        texts = canonical_texts_of_plain([value for one in several for value in one.values()])
+        made: list[Alike] = []
+        for start in range(0, len(texts), len(self._places)):
+            middle, end = start + self._in_metadata, start + len(self._places)
+            spec = self._spec % tuple(texts[middle:end])
+            text = b"".join((self._start, self._metadata % tuple(texts[start:middle]), spec))
+            made.append((sha256_digest(self._start + spec), text.decode()))
+        return made
 
 
 def _filled(document: dict[str, Any], values: Mapping[str, object]) -> dict[str, Any]:

@@ -21,8 +21,7 @@ def transform(part: Part, items: Items) -> Bundle:
     if items.kernel is not None:
         kernel = map_kernel(items.kernel, part.locator, bundle, with_suite=bool(items.submissions))
     mapper = SubmissionMapper(part.key, kernel, bundle)
-    for submission in items.submissions:
-        mapper.add(submission)
+    mapper.add(items.submissions)
     if mapper.waiting:
         reason = f"{mapper.waiting} results are kept without a run until the kernel's definition can be used"
         bundle.rejects.append(Reject(part.locator, part.key, reason))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
+from typing import Any
 
 from scrapers.contract import Reject
 from scrapers.sol_execbench import Submission
@@ -14,7 +16,7 @@ from transforms import units
 from transforms.bundle import Bundle
 from transforms.curated import curated
 from transforms.identity import comparison_key, correctness_digest
-from transforms.manifests import Made, ManifestError, Series, make
+from transforms.manifests import Made, ManifestError, make, make_alike
 from transforms.names import cut, kebab
 from transforms.sol_execbench.kernel import COMPARATOR, MappedKernel
 
@@ -37,9 +39,31 @@ class Setting:
     comparison_key: str
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A submission with its times and numbers read, as far as they could be."""
+
+    submission: Submission
+    external_id: str
+    submitted_at: datetime | None
+    finished_at: datetime | None
+    numbers: dict[str, int | float]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A claim of a latency, in nanoseconds, that a setting was observed to give."""
+
+    claim: Claim
+    setting: Setting
+    latency_ns: int
+    observed_at: datetime
+
+
 class SubmissionMapper:
     """Maps the submissions of the kernel called `name` into a bundle. (An old one may still carry an older name.)
 
+    Each step is done for all of them before the next one: manifests that are alike are made together (ADR 0012).
     Without a usable definition results are kept but cannot become runs; `waiting` counts those.
     """
 
@@ -48,95 +72,91 @@ class SubmissionMapper:
         self._kernel = kernel
         self._bundle = bundle
         self._settings: dict[tuple[str, str], Setting] = {}
-        self._series: dict[tuple[object, ...], Series] = {}
-        self._projects: set[str] = set()
+        self._problems: dict[str, str] = {}
         self.waiting = 0
 
-    def add(self, submission: Submission) -> None:
-        """Add a submission's row and, when it is a result, its run. What cannot be mapped becomes a reject."""
-        numbers: dict[str, int | float | None] = {}
-        submitted_at = finished_at = run_digest = None
+    def add(self, submissions: Iterable[Submission]) -> None:
+        """Add each submission's row and, when it is a result, its run. What cannot be mapped becomes a reject."""
+        claims = [self._claim(submission) for submission in submissions]
+        stated = [one for one in claims if one.external_id not in self._problems and is_result(one.submission)]
+        runs: dict[str, str] = {}
+        if self._kernel is None or self._kernel.suite is None:
+            self.waiting += len(stated)
+        else:
+            runs = self._add_runs(stated, self._kernel, self._kernel.suite)
+        for one in claims:
+            self._add_submission(one, runs.get(one.external_id))
+            if one.external_id in self._problems:
+                problem = self._problems[one.external_id]
+                self._bundle.rejects.append(Reject(f"submission/{one.external_id}", one.submission.payload, problem))
+
+    def _claim(self, submission: Submission) -> Claim:
+        external_id = str(submission.id)
+        submitted_at = finished_at = None
+        numbers: dict[str, int | float] = {}
         try:
             submitted_at, finished_at = _moment(submission.submitted_at), _moment(submission.finished_at)
-            numbers = {name: _number(submission, name) for name in METRICS}
-            if is_result(submission):
-                run_digest = self._add_run(submission, numbers, finished_at or submitted_at)
-        except (units.UnitError, ManifestError) as error:
-            self._bundle.rejects.append(Reject(f"submission/{submission.id}", submission.payload, str(error)))
-        score = numbers.get("sol_score")
+            sent = {name: getattr(submission, name) for name in METRICS}
+            numbers = {name: units.json_number(digits) for name, digits in sent.items() if digits is not None}
+        except units.UnitError as error:
+            self._problems[external_id] = str(error)
+        return Claim(submission, external_id, submitted_at, finished_at, numbers)
+
+    def _add_submission(self, claim: Claim, run_digest: str | None) -> None:
+        submission = claim.submission
+        score = claim.numbers.get("sol_score")
         self._bundle.add(
-            "submissions", str(submission.id), self._name, submission.username, submission.status,
+            "submissions", claim.external_id, self._name, submission.username, submission.status,
             submission.is_correct, submission.is_disqualified, submission.disqualification_reason,
             submission.latency_ms, None if score is None else float(score), submission.gpu_type,
-            submission.evaluation_stack_version, submitted_at, finished_at, submission.payload,
+            submission.evaluation_stack_version, claim.submitted_at, claim.finished_at, submission.payload,
             submission.state_digest, submission.body_digest, run_digest,
         )  # fmt: skip
 
-    def _add_run(
-        self, submission: Submission, numbers: dict[str, int | float | None], observed: datetime | None
-    ) -> str | None:
-        kernel = self._kernel
-        if kernel is None or kernel.suite is None:
-            self.waiting += 1
-            return None
-        latency_ns = units.ms_to_ns(submission.latency_ms or "")
-        if observed is None:
+    def _add_runs(self, stated: list[Claim], kernel: MappedKernel, suite: Made) -> dict[str, str]:
+        """Add the runs of these claims and what they ran. Returns the runs' digests by external id."""
+        results = self._results(stated, kernel, suite)
+        implementations = self._implementations(results, kernel)
+        runs = self._runs([one for one in results if one.claim.external_id in implementations], implementations, suite)
+        made = [one for one in results if one.claim.external_id in runs]
+        for one in made:
+            external_id = one.claim.external_id
+            self._add_run(one, implementations[external_id][0], *runs[external_id], kernel.operation_digest, suite)
+            self._bundle.add(
+                "implementations", implementations[external_id][0], kernel.operation_digest,
+                one.claim.submission.username, external_id, "unknown", None, implementations[external_id][1],
+            )  # fmt: skip
+            self._doubt(one.claim.submission, runs[external_id][0], kernel)
+        for username in dict.fromkeys(one.claim.submission.username for one in made):
+            project = _project(username)
+            self._bundle.add("projects", project.digest, project.name, username, project.text)
+        return {external_id: digest for external_id, (digest, _) in runs.items()}
+
+    def _results(self, stated: list[Claim], kernel: MappedKernel, suite: Made) -> list[Result]:
+        results = []
+        for claim in stated:
+            try:
+                results.append(self._result(claim, kernel, suite))
+            except (units.UnitError, ManifestError) as error:
+                self._problems[claim.external_id] = str(error)
+        return results
+
+    def _result(self, claim: Claim, kernel: MappedKernel, suite: Made) -> Result:
+        latency_ns = units.ms_to_ns(claim.submission.latency_ms or "")
+        observed_at = claim.finished_at or claim.submitted_at
+        if observed_at is None:
             raise units.UnitError("neither finished_at nor submitted_at: no time of observation")
-        setting = self._setting(submission, kernel.operation_digest, kernel.suite)
-        implementation, implementation_text = self._implementation(submission, kernel, setting.hardware)
-        values = {
-            **_run_metadata(submission),
-            "spec.implementationDigest": implementation,
-            "spec.timing.latencyNs": {"mean": latency_ns},
-            "spec.sourceNative.externalId": str(submission.id),
-            "spec.sourceNative.metrics": {name: value for name, value in numbers.items() if value is not None},
-            "spec.observedAt": units.format_instant_ms(observed),
-        }
-        run, run_text = self._run_series(submission, kernel.suite, setting, values).fill(values)
-        self._add_implementation(submission, kernel.operation_digest, implementation, implementation_text)
-        self._bundle.add(
-            "runs", run, str(submission.id), self._name, FAMILY, setting.comparison_key,
-            kernel.operation_digest, kernel.suite.digest, implementation, setting.protocol_digest,
-            setting.environment_digest, "passed", *PRIMARY, float(latency_ns), _to_ms(observed), "reported",
-            "source-native", run_text, None, None,
-        )  # fmt: skip
-        self._doubt(submission, run, kernel)
-        return run
+        return Result(claim, self._setting(claim.submission, kernel.operation_digest, suite), latency_ns, observed_at)
 
-    def _doubt(self, submission: Submission, run_digest: str, kernel: MappedKernel) -> None:
-        if kernel.floor_ms is None or Decimal(submission.latency_ms or "") >= kernel.floor_ms:
-            return
-        detail = f"{submission.latency_ms} ms is less than the {kernel.floor_ms} ms that the fastest case allows"
-        self._bundle.add("reviews", run_digest, "BELOW_SPEED_OF_LIGHT", detail)
-
-    def _run_series(self, submission: Submission, suite: Made, setting: Setting, values: dict[str, object]) -> Series:
-        # An old submission may carry an older name of the kernel.
-        key = ("run", setting.comparison_key, submission.kernel_name, *values)
-        if key not in self._series:
-            self._series[key] = Series("BenchmarkRun", {}, {
-                "workloadDigest": suite.digest,
-                "protocolDigest": setting.protocol_digest,
-                "environmentDigest": setting.environment_digest,
-                "status": "passed",
-                "timing": {"primaryStatistic": "mean"},
-                "sourceNative": {"source": "sol-execbench", "benchmark": submission.kernel_name},
-            }, values)  # fmt: skip
-        return self._series[key]
-
-    def _implementation(
-        self, submission: Submission, kernel: MappedKernel, hardware: dict[str, str]
-    ) -> tuple[str, str]:
-        """Return digest and text of what a submission ran. No two submissions' are one: each is a revision."""
-        user = submission.username
-        values: dict[str, object] = {
-            "metadata.name": f"sol-submission-{submission.id}",
-            "metadata.title": cut(f"{user} · {submission.kernel_name}", 200),
-            "metadata.authors": [{"name": user}],
-            "spec.projectRevision.version": f"submission-{submission.id}",
-        }
-        key = ("implementation", *hardware.values())
-        if key not in self._series:
-            self._series[key] = Series("ImplementationRevision", {}, {
+    def _implementations(self, results: list[Result], kernel: MappedKernel) -> dict[str, tuple[str, str]]:
+        """Return digest and text of what each result ran. No two submissions' are one: each is a revision."""
+        alike: dict[tuple[str, ...], list[Result]] = {}
+        for one in results:
+            alike.setdefault(tuple(one.setting.hardware.values()), []).append(one)
+        made: dict[str, tuple[str, str]] = {}
+        for several in alike.values():
+            hardware = several[0].setting.hardware
+            shared = {
                 "operation": {"specDigest": kernel.operation_digest},
                 "callable": {"language": "unknown"},
                 "support": {
@@ -145,18 +165,63 @@ class SubmissionMapper:
                     "dtypes": kernel.dtypes,
                 },
                 "licensing": {},
-            }, values)  # fmt: skip
-        return self._series[key].fill(values)
+            }
+            made |= self._made("ImplementationRevision", shared, several, [_implementation(one) for one in several])
+        return made
 
-    def _add_implementation(self, submission: Submission, operation_digest: str, digest: str, text: str) -> None:
-        user = submission.username
-        if user not in self._projects:
-            self._projects.add(user)
-            project = _project(user)
-            self._bundle.add("projects", project.digest, project.name, user, project.text)
+    def _runs(
+        self, results: list[Result], implementations: dict[str, tuple[str, str]], suite: Made
+    ) -> dict[str, tuple[str, str]]:
+        """Return digest and text of each result's run."""
+        alike: dict[tuple[str, str, bool], list[Result]] = {}
+        for one in results:
+            submission = one.claim.submission
+            # An old submission may carry an older name of the kernel.
+            key = (one.setting.comparison_key, submission.kernel_name, bool(submission.worker_id))
+            alike.setdefault(key, []).append(one)
+        made: dict[str, tuple[str, str]] = {}
+        for (_, kernel_name, _), several in alike.items():
+            setting = several[0].setting
+            shared = {
+                "workloadDigest": suite.digest,
+                "protocolDigest": setting.protocol_digest,
+                "environmentDigest": setting.environment_digest,
+                "status": "passed",
+                "timing": {"primaryStatistic": "mean"},
+                "sourceNative": {"source": "sol-execbench", "benchmark": kernel_name},
+            }
+            values = [_run(one, implementations[one.claim.external_id][0]) for one in several]
+            made |= self._made("BenchmarkRun", shared, several, values)
+        return made
+
+    def _made(
+        self, kind: str, shared: dict[str, Any], several: list[Result], values: list[dict[str, object]]
+    ) -> dict[str, tuple[str, str]]:
+        """Make manifests that share all but these values. What cannot be made is a problem of its submission."""
+        made: dict[str, tuple[str, str]] = {}
+        for one, manifest in zip(several, make_alike(kind, {}, shared, values), strict=True):
+            if isinstance(manifest, ManifestError):
+                self._problems[one.claim.external_id] = str(manifest)
+            else:
+                made[one.claim.external_id] = manifest
+        return made
+
+    def _add_run(
+        self, result: Result, implementation: str, run: str, text: str, operation_digest: str, suite: Made
+    ) -> None:
+        setting = result.setting
         self._bundle.add(
-            "implementations", digest, operation_digest, user, str(submission.id), "unknown", None, text,
+            "runs", run, result.claim.external_id, self._name, FAMILY, setting.comparison_key,
+            operation_digest, suite.digest, implementation, setting.protocol_digest,
+            setting.environment_digest, "passed", *PRIMARY, float(result.latency_ns), _to_ms(result.observed_at),
+            "reported", "source-native", text, None, None,
         )  # fmt: skip
+
+    def _doubt(self, submission: Submission, run_digest: str, kernel: MappedKernel) -> None:
+        if kernel.floor_ms is None or Decimal(submission.latency_ms or "") >= kernel.floor_ms:
+            return
+        detail = f"{submission.latency_ms} ms is less than the {kernel.floor_ms} ms that the fastest case allows"
+        self._bundle.add("reviews", run_digest, "BELOW_SPEED_OF_LIGHT", detail)
 
     def _setting(self, submission: Submission, operation_digest: str, suite: Made) -> Setting:
         gpu, stack = submission.gpu_type, submission.evaluation_stack_version or "unknown"
@@ -199,11 +264,6 @@ def gpu_hardware(name: str) -> dict[str, str]:
     return known or {"vendor": "nvidia", "product": name.replace("_", " "), "architecture": "unknown"}
 
 
-def _number(submission: Submission, name: str) -> int | float | None:
-    digits = getattr(submission, name)
-    return None if digits is None else units.json_number(digits)
-
-
 def _to_ms(moment: datetime) -> datetime:
     return moment - timedelta(microseconds=moment.microsecond % 1000)
 
@@ -212,15 +272,31 @@ def _moment(text: str | None) -> datetime | None:
     return None if text is None else units.parse_instant(text)
 
 
-def _run_metadata(submission: Submission) -> dict[str, object]:
+def _implementation(result: Result) -> dict[str, object]:
+    submission = result.claim.submission
+    return {
+        "metadata.name": f"sol-submission-{submission.id}",
+        "metadata.title": cut(f"{submission.username} · {submission.kernel_name}", 200),
+        "metadata.authors": [{"name": submission.username}],
+        "spec.projectRevision.version": f"submission-{submission.id}",
+    }
+
+
+def _run(result: Result, implementation: str) -> dict[str, object]:
+    claim = result.claim
+    submission = claim.submission
     title = f"{submission.username} · {submission.kernel_name} · {submission.gpu_type}"
-    metadata: dict[str, object] = {
+    labels = {"metadata.labels": {"worker": cut(submission.worker_id, 200)}} if submission.worker_id else {}
+    return {
         "metadata.name": f"sol-submission-{submission.id}",
         "metadata.title": cut(title, 200),
+        **labels,
+        "spec.implementationDigest": implementation,
+        "spec.timing.latencyNs": {"mean": result.latency_ns},
+        "spec.sourceNative.externalId": claim.external_id,
+        "spec.sourceNative.metrics": claim.numbers,
+        "spec.observedAt": units.format_instant_ms(result.observed_at),
     }
-    if submission.worker_id:
-        metadata["metadata.labels"] = {"worker": cut(submission.worker_id, 200)}
-    return metadata
 
 
 @lru_cache(maxsize=65_536)
