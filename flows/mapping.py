@@ -98,11 +98,14 @@ class Mapper:
             else:
                 found |= mapped
                 there |= parts
-        if self._helper and there and not await asyncio.wrap_future(self._helper.flush()):
-            # What it had put into files is not all of what it mapped.
-            for path in self.staging.folder.glob(f"*/{AHEAD}-*"):
-                path.unlink()
-            found |= await self._map(there, progress, len(found) - len(there))
+        if self._helper and there:
+            flushed = self._helper.flush()
+            self.staging.flush()  # both at once
+            if not await asyncio.wrap_future(flushed):
+                # What it had put into files is not all of what it mapped.
+                for path in self.staging.folder.glob(f"*/{AHEAD}-*"):
+                    path.unlink()
+                found |= await self._map(there, progress, len(found) - len(there))
         self._end_helper()  # its memory is wanted for the load
         return found
 

@@ -9,9 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from scrapers.archive import Archive, SyncRecord
 from scrapers.codes import Code
@@ -24,6 +22,9 @@ from warehouse.migrations import add_family_schemas, migrate, sql_files
 from warehouse.query import KnownListing, known_listings
 from warehouse.quoting import literal
 from warehouse.records import derive_standings, load_words
+
+if TYPE_CHECKING:
+    import polars as pl
 
 EVIDENCE = (
     "operation_specs", "workloads", "workload_bound_versions", "projects", "protocols", "environments",
@@ -223,6 +224,8 @@ class _Frame:
 
 
 def _table(names: tuple[str, ...], rows: Iterable[dict[str, object]], sync: int, source: str) -> pl.DataFrame:
+    import polars as pl
+
     kinds = {name: pl.Int64 if name == "count" else pl.String for name in names}
     frame = pl.DataFrame([{name: row[name] for name in names} for row in rows], schema=kinds)
     return frame.with_columns(sync_id=pl.lit(sync, pl.Int64), source=pl.lit(source, pl.String))
@@ -233,6 +236,8 @@ def _public(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _fetches(sync_id: int, archive: Archive) -> pl.DataFrame:
+    import polars as pl
+
     schema = {
         "fetch_id": pl.Int64, "url": pl.String, "status": pl.Int16, "fetched_at": pl.String, "via": pl.String,
         "etag": pl.String, "media_type": pl.String, "body_digest": pl.String, "size_bytes": pl.Int64,

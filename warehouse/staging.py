@@ -6,10 +6,12 @@ Each row carries its place, which orders the rows of a table whatever file they 
 from __future__ import annotations
 
 from pathlib import Path
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from transforms.bundle import COLUMNS, Bundle
+
+if TYPE_CHECKING:
+    import polars as pl
 
 STAGED_ROWS = 10_000
 """Rows that go into files at once: few files, little memory."""
@@ -44,6 +46,8 @@ class Staging:
         self._taken, self._places = Bundle(), {}
 
     def _write(self, table: str, frame: pl.DataFrame, places: list[int]) -> None:
+        import polars as pl
+
         target = self.folder / table
         target.mkdir(exist_ok=True)
         path = target / f"{self._name}-{self._files}.parquet"
