@@ -125,8 +125,8 @@ class Working:
             },
         )
         self.connection.execute(f"ATTACH {literal(str(self.path))} AS warehouse (ROW_GROUP_SIZE {ROW_GROUP})")
-        self.connection.execute("USE warehouse")
-        self.connection.execute("SET TimeZone = 'UTC'")
+        self.connection.execute("ATTACH ':memory:' AS staging")
+        _settle(self.connection)
 
     def seal(self) -> Path:
         """Write everything into the file and close it. Returns its path: it can be read now, and published still."""
@@ -161,6 +161,19 @@ class Working:
         if self._spill.is_symlink():  # which nobody here made: the link goes, what it leads to stays
             self._spill.unlink()
         shutil.rmtree(self._spill, ignore_errors=True)
+
+
+def beside(connection: Connection) -> Connection:
+    """Return a second connection to the working copy, for a thread of its own. It sees what the first has committed."""
+    second = connection.cursor()
+    _settle(second)
+    return second
+
+
+def _settle(connection: Connection) -> None:
+    # What is made without saying where is made in the warehouse; `staging` holds what is on its way there.
+    connection.execute("SET search_path = 'warehouse.main,staging.main'")
+    connection.execute("SET TimeZone = 'UTC'")
 
 
 @contextmanager

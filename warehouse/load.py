@@ -1,11 +1,14 @@
-"""Loads one sync's rows into a working copy: staged as they come, then one transaction of numbered SQL files.
+"""Loads one sync's rows into a working copy: staged as they come, then turned into rows by the SQL files in `sql/load`.
 
-Idempotent by digest: what is there already is not added again.
+Idempotent by digest: what is there already is not added again. Folders of files that write different tables are run at
+once, on two connections (ADR 0012). A load that fails half way is no matter: the copy is thrown away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +20,7 @@ from scrapers.contract import Drift, Reject
 from scrapers.errors import ArchiveDamaged
 from transforms.bundle import COLUMNS
 from warehouse.checks import run_checks
-from warehouse.connection import WHOLE_READING, Connection, WarehouseError, first_row
+from warehouse.connection import WHOLE_READING, Connection, WarehouseError, beside, first_row
 from warehouse.migrations import add_family_schemas, migrate, sql_files
 from warehouse.query import KnownListing, known_listings
 from warehouse.quoting import literal
@@ -74,6 +77,13 @@ class Loader:
         # What has been derived so far is not that of the rows before this load.
         self._stale = (turn.first and bool(migrate(self._db))) or not turn.first
         self._check_sync_is_new()
+        self._db.execute("COMMIT")
+        self._name(self._db)
+
+    def _name(self, connection: Connection) -> None:
+        """Let SQL on a connection ask for the sync by `getvariable`."""
+        for name in ("sync_id", "source", "started_at"):
+            connection.execute(f"SET VARIABLE {name} = ?", [getattr(self._sync, name)])
 
     def _check_sync_is_new(self) -> None:
         newest = first_row(self._db, "SELECT max(sync_id) FROM syncs WHERE source = ?", [self._sync.source])
@@ -102,7 +112,8 @@ class Loader:
         listings: the first one counts, the others are rejected."""
         for table in COLUMNS:
             files = literal(str(folder / table / "*.parquet"))
-            self._db.execute(f"CREATE OR REPLACE TEMP VIEW stage_{table} AS SELECT * FROM read_parquet({files})")
+            self._db.execute(f"CREATE OR REPLACE VIEW staging.stage_{table} AS SELECT * FROM read_parquet({files})")
+        self._run(self._db, "stage")
         return self._listed_twice()
 
     def _listed_twice(self) -> list[Reject]:
@@ -128,19 +139,20 @@ class Loader:
     ) -> Loaded:
         """Turn what is staged into rows, check the whole, and commit. Raises `WarehouseError` when a check fails."""
         before = self._counts()
-        self._set("sync_id", self._sync.sync_id)
-        self._set("source", self._sync.source)
-        self._set("started_at", self._sync.started_at)
-        for _, text in sql_files("load"):
-            self._db.execute(text)
-        self._add_provenance(archive, status, finished_at, rejects, drift)
-        reviewed = load_words(self._db, archive)
+        records = []
+        self._db.execute("BEGIN")
+        self._run(self._db, "load/objects")
+        with self._meanwhile("load/states"):
+            self._run(self._db, "load/runs")
+        with self._meanwhile("load/figures"):
+            self._run(self._db, "load/listings")
+            self._add_provenance(archive, status, finished_at, rejects, drift)
+            reviewed = load_words(self._db, archive)
+            if self._turn.last:
+                add_family_schemas(self._db)
+                records = derive_standings(self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._stale)
         loaded = self._tally(before)
-        if self._turn.last:
-            add_family_schemas(self._db)
-            loaded.records = derive_standings(
-                self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._stale
-            )
+        loaded.records = records
         if any(loaded.inserted.values()) or self._stale:
             self._keep_order()
             if self._turn.last and (failures := run_checks(self._db)):
@@ -148,8 +160,31 @@ class Loader:
         self._db.execute("COMMIT")
         return loaded
 
-    def _set(self, name: str, value: object) -> None:
-        self._db.execute(f"SET VARIABLE {name} = ?", [value])
+    def _run(self, connection: Connection, folder: str) -> None:
+        for _, text in sql_files(folder):
+            connection.execute(text)
+
+    @contextmanager
+    def _meanwhile(self, folder: str) -> Iterator[None]:
+        """Run the files of a folder on a second connection while what is inside this happens on the first.
+
+        Both begin with what there was before, and what both did is there afterwards: their tables must not be the same.
+        """
+        self._db.execute("COMMIT")
+        with beside(self._db) as second, ThreadPoolExecutor(1, thread_name_prefix="load") as thread:
+            self._name(second)
+            self._db.execute("BEGIN")
+            second.execute("BEGIN")
+            running = thread.submit(self._run, second, folder)
+            try:
+                yield
+                running.result()
+            except BaseException:
+                second.interrupt()
+                raise
+            second.execute("COMMIT")
+        self._db.execute("COMMIT")
+        self._db.execute("BEGIN")
 
     def _counts(self) -> dict[str, int]:
         text = " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in EVIDENCE)

@@ -9,44 +9,13 @@ SEMI JOIN (SELECT run_digest FROM submission_runs WHERE first_seen_sync = getvar
 ANTI JOIN runs USING (run_digest)
 ORDER BY r.comparability_family, r.comparison_key, r.primary_value, r.run_digest;
 
--- In that order, with what their manifests say of figures.
-CREATE OR REPLACE TEMP TABLE new_runs AS
-SELECT comparability_family, run_digest, implementation_digest,
-    from_json(manifest, '{"spec": {
-        "timing": {"latencyNs": "MAP(VARCHAR, JSON)"},
-        "measurements": [{"metric": "VARCHAR", "statistic": "VARCHAR", "unit": "VARCHAR", "value": "DOUBLE"}],
-        "sourceNative": {"metrics": "MAP(VARCHAR, DOUBLE)"}
-    }}').spec AS said
-FROM runs WHERE first_seen_sync = getvariable('sync_id');
-
 INSERT INTO implementations
 SELECT i.implementation_digest, getvariable('source'), i.operation_digest, i.project, i.external_id, i.language,
     i.license, i.manifest, getvariable('sync_id')
 FROM stage_implementations i
-SEMI JOIN new_runs USING (implementation_digest)
+SEMI JOIN (SELECT implementation_digest FROM runs WHERE first_seen_sync = getvariable('sync_id'))
+    USING (implementation_digest)
 ANTI JOIN implementations USING (implementation_digest);
-
--- What a run measured and what its source published of it stand in its manifest, the latter by name.
-INSERT INTO measurements
-WITH figures AS (
-    SELECT comparability_family, run_digest, unnest(list_sort(list_concat(
-        list_transform(
-            list_filter(map_entries(said.timing.latencyNs), lambda figure: json_type(figure.value) <> 'ARRAY'),
-            lambda figure: {
-                'metric': 'latency', 'statistic': figure.key, 'unit': 'ns', 'value': figure.value::DOUBLE
-            }
-        ),
-        said.measurements
-    ))) AS figure
-    FROM new_runs
-)
-SELECT comparability_family, run_digest, figure.metric, figure.statistic, figure.unit, figure.value FROM figures;
-
-INSERT INTO source_metrics
-WITH figures AS (
-    SELECT comparability_family, run_digest, unnest(map_entries(said.sourceNative.metrics)) AS figure FROM new_runs
-)
-SELECT comparability_family, run_digest, figure.key, figure.value FROM figures;
 
 INSERT INTO reviews
 SELECT getvariable('source'), s.subject, s.reason, s.detail, getvariable('sync_id')

@@ -1,0 +1,31 @@
+-- New runs in the order they are kept in, with what their manifests say of figures.
+CREATE OR REPLACE TEMP TABLE new_runs AS
+SELECT comparability_family, run_digest, implementation_digest,
+    from_json(manifest, '{"spec": {
+        "timing": {"latencyNs": "MAP(VARCHAR, JSON)"},
+        "measurements": [{"metric": "VARCHAR", "statistic": "VARCHAR", "unit": "VARCHAR", "value": "DOUBLE"}],
+        "sourceNative": {"metrics": "MAP(VARCHAR, DOUBLE)"}
+    }}').spec AS said
+FROM runs WHERE first_seen_sync = getvariable('sync_id');
+
+-- What a run measured and what its source published of it stand in its manifest, the latter by name.
+INSERT INTO measurements
+WITH figures AS (
+    SELECT comparability_family, run_digest, unnest(list_sort(list_concat(
+        list_transform(
+            list_filter(map_entries(said.timing.latencyNs), lambda figure: json_type(figure.value) <> 'ARRAY'),
+            lambda figure: {
+                'metric': 'latency', 'statistic': figure.key, 'unit': 'ns', 'value': figure.value::DOUBLE
+            }
+        ),
+        said.measurements
+    ))) AS figure
+    FROM new_runs
+)
+SELECT comparability_family, run_digest, figure.metric, figure.statistic, figure.unit, figure.value FROM figures;
+
+INSERT INTO source_metrics
+WITH figures AS (
+    SELECT comparability_family, run_digest, unnest(map_entries(said.sourceNative.metrics)) AS figure FROM new_runs
+)
+SELECT comparability_family, run_digest, figure.key, figure.value FROM figures;
