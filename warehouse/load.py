@@ -141,7 +141,6 @@ class Loader:
         before = self._counts()
         records = []
         self._db.execute("BEGIN")
-        self._run(self._db, "load/objects")
         with self._meanwhile("load/states"):
             self._run(self._db, "load/runs")
         with self._meanwhile("load/figures"):
