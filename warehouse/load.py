@@ -141,9 +141,9 @@ class Loader:
         before = self._counts()
         records = []
         self._db.execute("BEGIN")
-        with self._meanwhile("load/states"):
+        with self._meanwhile("load/beside_runs"):
             self._run(self._db, "load/runs")
-        with self._meanwhile("load/figures"):
+        with self._meanwhile("load/beside_listings"):
             self._run(self._db, "load/listings")
             self._add_provenance(archive, status, finished_at, rejects, drift)
             reviewed = load_words(self._db, archive)

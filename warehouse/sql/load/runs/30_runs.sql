@@ -1,21 +1,11 @@
--- Runs that a state was tied to in this sync and that are not there yet, in the order in which big tables are kept.
+-- New runs, in the order in which big tables are kept.
 INSERT INTO runs
 SELECT r.comparability_family, r.comparison_key, r.run_digest, getvariable('source'), r.external_id, r.kernel,
     r.operation_digest, r.workload_digest, r.implementation_digest, r.protocol_digest, r.environment_digest, r.status,
     r.primary_metric, r.primary_statistic, r.primary_unit, r.primary_value, r.observed_at, r.evidence, r.profile,
     r.manifest, getvariable('sync_id'), r.primary_low, r.primary_high
-FROM stage_runs r
-SEMI JOIN (SELECT run_digest FROM submission_runs WHERE first_seen_sync = getvariable('sync_id')) USING (run_digest)
-ANTI JOIN runs USING (run_digest)
+FROM stage_runs r SEMI JOIN new_runs USING (place)
 ORDER BY r.comparability_family, r.comparison_key, r.primary_value, r.run_digest;
-
-INSERT INTO implementations
-SELECT i.implementation_digest, getvariable('source'), i.operation_digest, i.project, i.external_id, i.language,
-    i.license, i.manifest, getvariable('sync_id')
-FROM stage_implementations i
-SEMI JOIN (SELECT implementation_digest FROM runs WHERE first_seen_sync = getvariable('sync_id'))
-    USING (implementation_digest)
-ANTI JOIN implementations USING (implementation_digest);
 
 INSERT INTO reviews
 SELECT getvariable('source'), s.subject, s.reason, s.detail, getvariable('sync_id')

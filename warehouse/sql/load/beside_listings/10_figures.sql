@@ -1,6 +1,6 @@
 -- New runs in the order they are kept in, with what their manifests say of figures.
-CREATE OR REPLACE TEMP TABLE new_runs AS
-SELECT comparability_family, run_digest, implementation_digest,
+CREATE OR REPLACE TEMP TABLE new_figures AS
+SELECT comparability_family, run_digest,
     from_json(manifest, '{"spec": {
         "timing": {"latencyNs": "MAP(VARCHAR, JSON)"},
         "measurements": [{"metric": "VARCHAR", "statistic": "VARCHAR", "unit": "VARCHAR", "value": "DOUBLE"}],
@@ -20,12 +20,12 @@ WITH figures AS (
         ),
         said.measurements
     ))) AS figure
-    FROM new_runs
+    FROM new_figures
 )
 SELECT comparability_family, run_digest, figure.metric, figure.statistic, figure.unit, figure.value FROM figures;
 
 INSERT INTO source_metrics
 WITH figures AS (
-    SELECT comparability_family, run_digest, unnest(map_entries(said.sourceNative.metrics)) AS figure FROM new_runs
+    SELECT comparability_family, run_digest, unnest(map_entries(said.sourceNative.metrics)) AS figure FROM new_figures
 )
 SELECT comparability_family, run_digest, figure.key, figure.value FROM figures;
