@@ -81,7 +81,7 @@ def canonical_json_of_plain(value: object) -> bytes:
 def canonical_texts_of_plain(values: Collection[object]) -> list[bytes]:
     """The same for each of several values, which are looked through together."""
     try:
-        texts = [orjson.dumps(value, option=_ORJSON_OPTIONS) for value in values]
+        texts = [orjson.dumps(value, None, _ORJSON_OPTIONS) for value in values]
     except (TypeError, ValueError):
         return [canonical_json_of_plain(value) for value in values]
     # A bare text has one form.

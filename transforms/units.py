@@ -47,6 +47,8 @@ def plain_number(text: str) -> Decimal:
     No digit is rounded away. Raises UnitError for any other shape (spaces, `+1`, `01`, `.5`, `NaN`, digits of other
     scripts), for a number beyond every double (`1e400`), for more than 400 characters and for exponents beyond ±999.
     """
+    if _SHORT.fullmatch(text):  # nearly every number; none of the bounds below is near
+        return Decimal(text)
     if len(text) > _MAX_CHARACTERS:
         raise UnitError(f"number of {len(text)} characters, {text[:20]!r}…: at most {_MAX_CHARACTERS} are read")
     shape = _NUMBER.fullmatch(text)

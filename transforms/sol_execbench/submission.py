@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
+
+from msgspec import Struct
 
 from scrapers.contract import Reject
 from scrapers.sol_execbench import Submission
@@ -22,6 +24,7 @@ from transforms.sol_execbench.kernel import COMPARATOR, MappedKernel
 
 FAMILY = "sol_execbench_leaderboard"
 HARNESS = "SOL-ExecBench evaluation stack"
+_metrics = attrgetter(*METRICS)
 NOTES = (
     "Suite-mean latency and SOL-Score as published by the SOL-ExecBench leaderboard. "
     "Comparable only within one definition, GPU type, and evaluation stack version."
@@ -29,8 +32,7 @@ NOTES = (
 PRIMARY = ("latency", "mean", "ns")
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """What the runs of one GPU type and one evaluation stack share."""
 
     hardware: dict[str, str]
@@ -39,8 +41,7 @@ class Setting:
     comparison_key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True, gc=False):
     """A submission with its times and numbers read, as far as they could be."""
 
     submission: Submission
@@ -50,8 +51,7 @@ class Claim:
     numbers: dict[str, int | float]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True, gc=False):
     """A claim of a latency, in nanoseconds, that a setting was observed to give."""
 
     claim: Claim
@@ -96,8 +96,8 @@ class SubmissionMapper:
         numbers: dict[str, int | float] = {}
         try:
             submitted_at, finished_at = _moment(submission.submitted_at), _moment(submission.finished_at)
-            sent = {name: getattr(submission, name) for name in METRICS}
-            numbers = {name: units.json_number(digits) for name, digits in sent.items() if digits is not None}
+            sent = zip(METRICS, _metrics(submission), strict=True)
+            numbers = {name: units.json_number(digits) for name, digits in sent if digits is not None}
         except units.UnitError as error:
             self._problems[external_id] = str(error)
         return Claim(submission, external_id, submitted_at, finished_at, numbers)
@@ -231,7 +231,7 @@ class SubmissionMapper:
 
     def _add_setting(self, gpu: str, stack: str, operation_digest: str, suite: Made) -> Setting:
         hardware = gpu_hardware(gpu)
-        protocol, environment = _protocol(stack), _environment(gpu, stack, hardware)
+        protocol, environment = _protocol(stack), _environment(gpu, stack)
         self._bundle.add(
             "protocols", protocol.digest, protocol.name, FAMILY, HARNESS, stack, NOTES, protocol.text,
         )  # fmt: skip
@@ -305,6 +305,7 @@ def _project(username: str) -> Made:
     return make("SoftwareProject", {"name": f"sol-user-{kebab(username)}"}, spec)
 
 
+@lru_cache(maxsize=1_024)
 def _protocol(stack: str) -> Made:
     metadata = {"name": f"sol-execbench-leaderboard-{kebab(stack)}", "title": f"{HARNESS} {stack}"}
     return make("BenchmarkProtocol", metadata, {
@@ -315,7 +316,9 @@ def _protocol(stack: str) -> Made:
     })  # fmt: skip
 
 
-def _environment(gpu: str, stack: str, hardware: dict[str, str]) -> Made:
+@lru_cache(maxsize=1_024)
+def _environment(gpu: str, stack: str) -> Made:
+    hardware = gpu_hardware(gpu)
     metadata = {
         "name": f"sol-execbench-{kebab(gpu)}-{kebab(stack)}",
         "title": f"SOL-ExecBench {hardware['product']}, stack {stack}",
