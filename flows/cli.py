@@ -6,7 +6,7 @@ import atexit
 import gc
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -121,12 +121,15 @@ def sync(**options: Any) -> None:
       kix sync sol-execbench --offline --dry-run --json
       kix sync kernelindex --page run-3483.html --page https://kernelindex.com/runs/ID
     """
+    from flows.helper import begun_early
     from flows.interrupts import starting
 
-    with starting("the sync"):
-        from flows.commands.sync import run_sync
+    small = [options[name] for name in ("sample", "kernels", "tag", "limit", "pages", "prefect")]
+    with nullcontext() if any(small) else begun_early(options["home"]) as helper:
+        with starting("the sync"):
+            from flows.commands.sync import run_sync
 
-    raise SystemExit(run_sync(**options))
+        raise SystemExit(run_sync(**options, helper=helper))
 
 
 @main.command()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
+import gc
 import pickle
 import shutil
 import signal
-import subprocess
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from importlib import import_module
 from pathlib import Path
-from typing import cast
 
+from flows.helper import Helper, has_second_core
 from flows.progress import Progress
 from flows.registry import SOURCES, Source
 from scrapers.archive import Archive
@@ -39,10 +39,11 @@ class Mapper:
 
     Parts are named `ahead`, as soon as they are there. Once they hold `WORTH_A_PROCESS` claims, a second process begins
     with them while this one still reads. It reads the archive, writes to the staging folder, and ends with this
-    process, however that ends. Whatever goes wrong there is done again here, and told from here.
+    process, however that ends. Whatever goes wrong there is done again here, and told from here. `early` is one that
+    was started before it was known how much there is.
     """
 
-    def __init__(self, source: Source, archive: Archive, folder: Path) -> None:
+    def __init__(self, source: Source, archive: Archive, folder: Path, early: Helper | None = None) -> None:
         self.source = source
         self.archive = archive
         self.staging = Staging(folder, HERE)
@@ -50,7 +51,8 @@ class Mapper:
         self._waiting: Numbered = {}
         self._claims_waiting = 0
         self._begun: list[tuple[Numbered, Future[dict[int, Findings] | None]]] = []
-        self._helper: _Helper | None = None
+        self._early = early
+        self._helper: Helper | None = None
 
     def __enter__(self) -> Mapper:
         self._remove()  # what a killed process left
@@ -68,8 +70,14 @@ class Mapper:
 
     def expect(self, claims: int) -> None:
         """Have the second process ready when so many claims are worth it: it takes a moment to start."""
-        if self._helper is None and claims >= WORTH_A_PROCESS and _has_second_core():
-            self._helper = _Helper(self.source.policy.slug, self.archive.path, self.staging.folder)
+        if self._helper is not None:
+            return
+        if claims >= WORTH_A_PROCESS and has_second_core():
+            self._helper = self._early or Helper()
+            self._helper.begin(self.source.policy.slug, self.archive.path, self.staging.folder)
+        elif self._early is not None:
+            self._early.close()
+        self._early = None
 
     def ahead(self, number: int, part: Part) -> None:
         """Take note that this part, of this number in the reading, is to be mapped."""
@@ -129,63 +137,25 @@ def _bundle(source: Source, part: Part, archive: Archive) -> Bundle:
     return source.transform(part, source.parse(part, archive.body))
 
 
-class _Helper:
-    """The second process, and the thread that speaks with it: one request after another."""
-
-    def __init__(self, slug: str, archive: Path, folder: Path) -> None:
-        program = f"import {__name__}; {__name__}.{serve.__name__}()"
-        # Not in the folder that this one happens to be in, and not in its group: an interrupt is for this one to hear.
-        command = [sys.executable, "-P", "-c", program, slug, str(archive.absolute()), str(folder.absolute())]
-        self._process = subprocess.Popen(  # noqa: S603  our own program
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-        )
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="mapping")
-
-    def map(self, parts: Numbered) -> Future[dict[int, Findings] | None]:
-        """Ask for the rows of parts to be staged. None is the answer when none of them are."""
-        return cast("Future[dict[int, Findings] | None]", self._thread.submit(self._ask, parts))
-
-    def flush(self) -> Future[bool | None]:
-        """Ask for all rows to be put into files. True is the answer when they are."""
-        return cast("Future[bool | None]", self._thread.submit(self._ask, None))
-
-    def _ask(self, request: Numbered | None) -> object:
-        requests, answers = self._process.stdin, self._process.stdout
-        if requests is None or answers is None:
-            return None
-        try:
-            pickle.dump(request, requests)
-            requests.flush()
-            return cast(object, pickle.load(answers))  # noqa: S301  our own program's
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
-            return None  # it is gone
-
-    def close(self) -> None:
-        """End the process, whatever it is doing."""
-        self._process.kill()
-        self._thread.shutdown(wait=True, cancel_futures=True)
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        self._process.wait()
-
-
 def serve() -> None:
     """Map the parts that come on standard input until it closes: what the second process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    slug, archive, folder = sys.argv[1:]
-    staging = Staging(Path(folder), AHEAD)
+    import_module("polars")  # while nobody waits
+    import_module("transforms.manifests")
+    gc.freeze()
+    gc.enable()
     # Nothing but answers goes to standard output.
-    answers, sys.stdout = sys.stdout.buffer, sys.stderr
-    with Archive(Path(archive), read_only=True) as bodies:
-        while True:
-            try:
-                request: Numbered | None = pickle.load(sys.stdin.buffer)  # noqa: S301  our own program's
-            except EOFError:
-                return
-            pickle.dump(_answer(SOURCES[slug], request, bodies, staging), answers)
-            answers.flush()
+    requests, answers, sys.stdout = sys.stdin.buffer, sys.stdout.buffer, sys.stderr
+    with contextlib.suppress(EOFError):
+        slug, archive, folder = pickle.load(requests)  # noqa: S301  our own program's
+        staging = Staging(Path(folder), AHEAD)
+        with Archive(Path(archive), read_only=True) as bodies:
+            answer: object = True
+            while True:
+                pickle.dump(answer, answers)
+                answers.flush()
+                request: Numbered | None = pickle.load(requests)  # noqa: S301
+                answer = _answer(SOURCES[slug], request, bodies, staging)
 
 
 def _answer(source: Source, request: Numbered | None, archive: Archive, staging: Staging) -> object:
@@ -200,8 +170,3 @@ def _answer(source: Source, request: Numbered | None, archive: Archive, staging:
     for number, bundle in bundles.items():
         staging.add(number, bundle)
     return {number: Findings(bundle.rejects, bundle.drift) for number, bundle in bundles.items()}
-
-
-def _has_second_core() -> bool:
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return len(cores) > 1

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from platformdirs import user_data_path
 from pydantic import Field, PositiveFloat, PositiveInt, field_validator
 from pydantic_settings import (
     BaseSettings,
@@ -19,12 +17,8 @@ from pydantic_settings import (
 )
 
 from flows.cron import check_cron
+from flows.home import default_home
 from scrapers.addresses import check_base_url
-
-
-def default_home() -> Path:
-    """Return `KIX_HOME`, else kix's folder in the platform's user data directory."""
-    return Path(os.environ["KIX_HOME"]) if os.environ.get("KIX_HOME") else user_data_path("kix")
 
 
 class Settings(BaseSettings):

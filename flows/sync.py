@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 import flows.sample
+from flows.helper import Helper
 from flows.history import check_archive_is_whole, published, unpublished
 from flows.loading import Outcome, is_unchanged, load, load_all
 from flows.lock import holding
@@ -95,6 +96,7 @@ async def sync(
     step: Step = directly,
     progress: Progress = silent,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    helper: Helper | None = None,
 ) -> Report:
     """Sync one source of one home: scrape, transform, load, publish. Returns the report, also of a failed sync.
 
@@ -105,7 +107,7 @@ async def sync(
     with (
         holding(settings.home, f"kix sync {source.policy.slug}", settings.lock_timeout_s),
         Archive(settings.home / "archive.sqlite") as archive,
-        Mapper(source, archive, settings.home / STAGED) as mapper,
+        Mapper(source, archive, settings.home / STAGED, helper) as mapper,
     ):
         run = _SyncRun(mapper, request, settings, progress, now)
         with about(sync_id=run.report.sync_id, source=source.policy.slug):

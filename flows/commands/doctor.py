@@ -9,7 +9,7 @@ import click
 
 from flows.console import print_json
 from flows.doctor import BROKEN, examine
-from flows.settings import default_home
+from flows.home import default_home
 from transforms.names import printable
 
 

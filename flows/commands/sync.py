@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from flows.console import check_target, fail, print_json, settings_for, write_whole
+from flows.helper import Helper
 from flows.interrupts import run_interruptible
 from flows.lock import HomeBusy
 from flows.pages import pages_given
@@ -42,8 +43,9 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
     prefect: bool,
     quiet: bool,
     as_json: bool,
+    helper: Helper | None,
 ) -> int:
-    """Run the command and return its exit code."""
+    """Run the command and return its exit code. `helper` is for the first source."""
     settings = settings_for(home)
     if report_file:
         _check_report(report_file)
@@ -59,7 +61,7 @@ def run_sync(  # noqa: PLR0913  the command's options, each by name
     reports: list[Report] = []
     problem, code = "", Code.DEFECT
     try:
-        for report in _reports(chosen, request, settings, prefect=prefect, quiet=quiet):
+        for report in _reports(chosen, request, settings, helper, prefect=prefect, quiet=quiet):
             reports.append(report)  # what was done counts, also when the next one fails
     except (HomeBusy, SyncFailed, WarehouseError) as error:
         problem, code = str(error), error.code
@@ -108,9 +110,9 @@ def _mode(*, sample: bool, full: bool, offline: bool) -> str:
 
 
 def _reports(
-    sources: list[Source], request: Request, settings: Settings, *, prefect: bool, quiet: bool
+    sources: list[Source], request: Request, settings: Settings, helper: Helper | None, *, prefect: bool, quiet: bool
 ) -> Iterator[Report]:
-    """Sync one source after the other; yields each report as soon as it is there."""
+    """Sync one source after the other, the first with the helper; yields each report as soon as it is there."""
     for source in sources:
         with progress_bar(source.policy.slug, shown=not quiet and not prefect) as progress:
             if prefect:
@@ -118,7 +120,9 @@ def _reports(
 
                 work = sync_as_flow(source, request, settings)
             else:
-                work = sync(source, request, settings, progress=progress)
+                work = sync(
+                    source, request, settings, progress=progress, helper=helper if source is sources[0] else None
+                )
             # Prefect hears an interrupt too, and needs its time to write that down.
             report, told = run_interruptible(work, break_off=not prefect)
         yield report

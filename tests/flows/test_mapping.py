@@ -43,7 +43,7 @@ def archive(read_once: Path) -> Iterator[Archive]:
 def second_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "WORTH_A_PROCESS", 1)
     monkeypatch.setattr(mapping, "CHUNK", 1)
-    monkeypatch.setattr(mapping, "_has_second_core", lambda: True)
+    monkeypatch.setattr(mapping, "has_second_core", lambda: True)
 
 
 Rows = dict[str, list[str]]
@@ -152,7 +152,7 @@ from flows import mapping
 from flows.registry import SOURCES
 from scrapers.archive import Archive
 mapping.WORTH_A_PROCESS = mapping.CHUNK = 1
-mapping._has_second_core = lambda: True
+mapping.has_second_core = lambda: True
 archive = Archive(Path({str(read_once / "archive.sqlite")!r}), read_only=True)
 with mapping.Mapper(SOURCES["sol-execbench"], archive, Path({str(tmp_path / STAGED)!r})) as mapper:
     mapper.ahead(0, archive.reading(1).parts[0])
