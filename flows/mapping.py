@@ -27,8 +27,9 @@ STAGED, STAGED_AGAIN = "warehouse.staged", "warehouse.staged-again"
 WORTH_A_PROCESS = 3_000
 """Claims from which a second process pays: mapping them takes as long as starting it."""
 
-CHUNK = 1_500
-"""Claims that the second process is given at once. Each time it is given some it waits for this one, which is busy."""
+CHUNK, FIRST_CHUNK = 1_500, 250
+"""Claims that the second process is given at once. Each time it is given some it waits for this one, which is busy; the
+first `WORTH_A_PROCESS` it gets sooner."""
 
 HERE, AHEAD = "here", "ahead"
 Numbered = dict[int, Part]
@@ -40,7 +41,8 @@ class Mapper:
     Parts are named `ahead`, as soon as they are there. Once they hold `WORTH_A_PROCESS` claims, a second process begins
     with them while this one still reads. It reads the archive, writes to the staging folder, and ends with this
     process, however that ends. Whatever goes wrong there is done again here, and told from here. `early` is one that
-    was started before it was known how much there is.
+    was started before it was known how much there is: where it is little, it does all of it, and this one need not load
+    what mapping takes.
     """
 
     def __init__(self, source: Source, archive: Archive, folder: Path, early: Helper | None = None) -> None:
@@ -49,7 +51,7 @@ class Mapper:
         self.staging = Staging(folder, HERE)
         self._named: Numbered = {}
         self._waiting: Numbered = {}
-        self._claims_waiting = 0
+        self._claims = self._claims_waiting = 0
         self._begun: list[tuple[Numbered, Future[dict[int, Findings] | None]]] = []
         self._early = early
         self._helper: Helper | None = None
@@ -70,25 +72,27 @@ class Mapper:
 
     def expect(self, claims: int) -> None:
         """Have the second process ready when so many claims are worth it: it takes a moment to start."""
-        if self._helper is not None:
-            return
-        if claims >= WORTH_A_PROCESS and has_second_core():
-            self._helper = self._early or Helper()
+        if self._helper is None and (self._early or (claims >= WORTH_A_PROCESS and has_second_core())):
+            self._helper, self._early = self._early or Helper(), None
             self._helper.begin(self.source.policy.slug, self.archive.path, self.staging.folder)
-        elif self._early is not None:
-            self._early.close()
-        self._early = None
 
     def ahead(self, number: int, part: Part) -> None:
         """Take note that this part, of this number in the reading, is to be mapped."""
         if number in self._named:
             return
         self._named[number] = self._waiting[number] = part
+        self._claims += part.listed
         self._claims_waiting += part.listed
-        self.expect(self._claims_waiting)
-        if self._helper is not None and self._claims_waiting >= CHUNK:
-            self._begun.append((self._waiting, self._helper.map(self._waiting)))
-            self._waiting, self._claims_waiting = {}, 0
+        self.expect(self._claims)
+        if self._helper and self._claims_waiting >= (FIRST_CHUNK if self._are_few() else CHUNK):
+            self._hand_over(self._helper)
+
+    def _hand_over(self, helper: Helper) -> None:
+        self._begun.append((self._waiting, helper.map(self._waiting)))
+        self._waiting, self._claims_waiting = {}, 0
+
+    def _are_few(self) -> bool:
+        return self._claims < WORTH_A_PROCESS
 
     async def mapped(self, progress: Progress) -> dict[int, Findings]:
         """Have the rows of all parts named put into files of the staging folder. Returns what did not fit, by number.
@@ -97,10 +101,13 @@ class Mapper:
         """
         found: dict[int, Findings] = {}
         there: Numbered = {}
+        few = self._are_few()
+        if self._helper and self._waiting and few:
+            self._hand_over(self._helper)
         # The second process goes on from the first chunk, this one from the last: they meet.
         nobody: Future[dict[int, Findings] | None] | None = None
         for parts, begun in reversed([*self._begun, (self._waiting, nobody)]):
-            mapped = None if begun is None or begun.cancel() else await asyncio.wrap_future(begun)
+            mapped = None if begun is None or (not few and begun.cancel()) else await asyncio.wrap_future(begun)
             if mapped is None:
                 found |= await self._map(parts, progress, len(found))
             else:
