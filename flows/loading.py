@@ -42,9 +42,9 @@ async def load(
     progress: Progress = silent,
     turn: Turn = ALONE,
 ) -> Outcome:
-    """Load a reading into a working copy, in one transaction. `finished_at` is asked when all is staged.
+    """Load a reading into a working copy. `finished_at` is asked when all is staged.
 
-    Raises `WarehouseError` when a check fails, `ArchiveDamaged` when a body is gone; nothing is committed then.
+    Raises `WarehouseError` when a check fails, `ArchiveDamaged` when a body is gone; the copy is of no use then.
     """
     loader = Loader(connection, sync, turn)
     known = loader.known_listings()

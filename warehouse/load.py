@@ -137,7 +137,10 @@ class Loader:
         rejects: Iterable[Reject],
         drift: Iterable[Drift],
     ) -> Loaded:
-        """Turn what is staged into rows, check the whole, and commit. Raises `WarehouseError` when a check fails."""
+        """Turn what is staged into rows, check the whole, and commit.
+
+        Raises `WarehouseError` when a check fails: the copy is of no use then.
+        """
         before = self._counts()
         records = []
         self._db.execute("BEGIN")

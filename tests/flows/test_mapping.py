@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,12 +17,14 @@ import pytest
 from board_server import BoardServer
 from conftest import SAMPLE, SOURCE, run_sync
 
-from flows import mapping
+from flows import helper, mapping
+from flows.helper import Helper, begun_early
 from flows.mapping import STAGED, Mapper
 from flows.progress import silent
 from scrapers.archive import Archive
 from scrapers.contract import Findings, Part
 from scrapers.errors import ArchiveDamaged
+from warehouse.connection import published_path
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,7 @@ def staged(folder: Path) -> Rows:
 
 
 def mapped(
-    archive: Archive, folder: Path, *, begun: int = 0, before: Before = lambda mapper: None
+    archive: Archive, folder: Path, *, begun: int = 0, before: Before = lambda mapper: None, early: Helper | None = None
 ) -> tuple[Rows, dict[int, Findings]]:
     """All parts of the archive's sync, their rows and what did not fit; once the second process has done some."""
 
@@ -69,7 +72,7 @@ def mapped(
         mapper.staging.complete()
         return staged(mapper.staging.folder), found
 
-    with Mapper(SOURCE, archive, folder / STAGED) as mapper:
+    with Mapper(SOURCE, archive, folder / STAGED, early) as mapper:
         return asyncio.run(run(mapper))
 
 
@@ -142,6 +145,50 @@ def test_a_small_board_is_mapped_here(archive: Archive, tmp_path: Path) -> None:
         for number, part in enumerate(archive.reading(1).parts):
             mapper.ahead(number, part)
         assert mapper._helper is None
+
+
+@pytest.fixture
+def early() -> Iterator[Helper]:
+    with contextlib.closing(Helper()) as helper:
+        yield helper
+
+
+def test_one_that_was_started_early_maps_all_of_a_small_board(
+    archive: Archive, tmp_path: Path, alone, early: Helper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_here(*_: object) -> None:
+        raise AssertionError("a part was mapped here")
+
+    monkeypatch.setattr(mapping, "_bundle", not_here)
+    assert mapped(archive, tmp_path, early=early) == alone
+
+
+def test_one_that_was_started_early_and_died_is_done_without(archive: Archive, tmp_path: Path, alone, early) -> None:
+    early._process.kill()
+    early._process.wait()
+    assert mapped(archive, tmp_path, early=early) == alone
+
+
+def test_with_a_large_board_the_early_one_and_this_one_meet(
+    archive: Archive, tmp_path: Path, alone, early: Helper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mapping, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(mapping, "CHUNK", 100)
+    assert mapped(archive, tmp_path, early=early) == alone
+
+
+def test_an_early_one_is_for_the_first_sync_of_a_home_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helper, "has_second_core", lambda: True)
+    with begun_early(tmp_path) as begun:
+        assert begun is not None
+        assert is_running(begun._process.pid)
+    assert not is_running(begun._process.pid)
+    published_path(tmp_path).touch()
+    with begun_early(tmp_path) as begun:
+        assert begun is None
+    monkeypatch.setattr(helper, "has_second_core", lambda: False)
+    with begun_early(tmp_path / "another") as begun:
+        assert begun is None
 
 
 def test_the_second_process_ends_with_this_one(read_once: Path, tmp_path: Path) -> None:
