@@ -74,19 +74,27 @@ class Helper:
         self._process.wait()
 
 
+def helper_if_possible() -> Helper | None:
+    """Start a helper; None where there is no second core for it, or no room for another process."""
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    with contextlib.suppress(OSError):
+        return Helper() if len(cores) > 1 else None
+    return None
+
+
 @contextlib.contextmanager
 def begun_early(home: Path | None) -> Iterator[Helper | None]:
-    """Start a helper for the first whole sync of a home, before anything says how much there is: with a large board it
-    is ready when the first parts are there, with a small one it is ended as soon as that shows.
+    """Start a helper for the first whole sync of a home, before anything says how much there is to map.
+
+    With a large board it is ready when the first parts are there; with a small one it maps all, and this process need
+    not load what that takes.
     """
-    if not has_second_core() or any((home or default_home()).glob("*.duckdb")):
-        yield None
-        return
-    with contextlib.closing(Helper()) as helper:
+    first = False
+    with contextlib.suppress(OSError):
+        first = not any((home or default_home()).glob("*.duckdb"))
+    helper = helper_if_possible() if first else None
+    try:
         yield helper
-
-
-def has_second_core() -> bool:
-    """Whether a second process would run beside this one."""
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
-    return len(cores) > 1
+    finally:
+        if helper is not None:
+            helper.close()

@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
 
-from flows.helper import Helper, has_second_core
+from flows.helper import Helper, helper_if_possible
 from flows.progress import Progress
 from flows.registry import SOURCES, Source
 from scrapers.archive import Archive
@@ -72,8 +72,12 @@ class Mapper:
 
     def expect(self, claims: int) -> None:
         """Have the second process ready when so many claims are worth it: it takes a moment to start."""
-        if self._helper is None and (self._early or (claims >= WORTH_A_PROCESS and has_second_core())):
-            self._helper, self._early = self._early or Helper(), None
+        if self._helper is not None:
+            return
+        if self._early is None and claims >= WORTH_A_PROCESS:
+            self._early = helper_if_possible()
+        if self._early is not None:
+            self._helper, self._early = self._early, None
             self._helper.begin(self.source.policy.slug, self.archive.path, self.staging.folder)
 
     def ahead(self, number: int, part: Part) -> None:

@@ -17,7 +17,7 @@ import pytest
 from board_server import BoardServer
 from conftest import SAMPLE, SOURCE, run_sync
 
-from flows import helper, mapping
+from flows import mapping
 from flows.helper import Helper, begun_early
 from flows.mapping import STAGED, Mapper
 from flows.progress import silent
@@ -46,7 +46,7 @@ def archive(read_once: Path) -> Iterator[Archive]:
 def second_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapping, "WORTH_A_PROCESS", 1)
     monkeypatch.setattr(mapping, "CHUNK", 1)
-    monkeypatch.setattr(mapping, "has_second_core", lambda: True)
+    monkeypatch.setattr(mapping, "helper_if_possible", Helper)
 
 
 Rows = dict[str, list[str]]
@@ -178,7 +178,7 @@ def test_with_a_large_board_the_early_one_and_this_one_meet(
 
 
 def test_an_early_one_is_for_the_first_sync_of_a_home_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(helper, "has_second_core", lambda: True)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     with begun_early(tmp_path) as begun:
         assert begun is not None
         assert is_running(begun._process.pid)
@@ -186,9 +186,25 @@ def test_an_early_one_is_for_the_first_sync_of_a_home_alone(tmp_path: Path, monk
     published_path(tmp_path).touch()
     with begun_early(tmp_path) as begun:
         assert begun is None
-    monkeypatch.setattr(helper, "has_second_core", lambda: False)
-    with begun_early(tmp_path / "another") as begun:
+
+
+def no_room(*_: object, **__: object) -> None:
+    raise BlockingIOError("no room for another process")
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "instead"),
+    [(os, "sched_getaffinity", lambda _: {0}), (subprocess, "Popen", no_room)],
+    ids=["one core", "no more processes"],
+)
+def test_without_a_second_process_all_is_done_here(
+    archive: Archive, tmp_path: Path, alone, monkeypatch: pytest.MonkeyPatch, where, name: str, instead
+) -> None:
+    monkeypatch.setattr(mapping, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(where, name, instead)
+    with begun_early(tmp_path) as begun:
         assert begun is None
+    assert mapped(archive, tmp_path) == alone
 
 
 def test_the_second_process_ends_with_this_one(read_once: Path, tmp_path: Path) -> None:
@@ -199,7 +215,7 @@ from flows import mapping
 from flows.registry import SOURCES
 from scrapers.archive import Archive
 mapping.WORTH_A_PROCESS = mapping.CHUNK = 1
-mapping.has_second_core = lambda: True
+mapping.helper_if_possible = mapping.Helper
 archive = Archive(Path({str(read_once / "archive.sqlite")!r}), read_only=True)
 with mapping.Mapper(SOURCES["sol-execbench"], archive, Path({str(tmp_path / STAGED)!r})) as mapper:
     mapper.ahead(0, archive.reading(1).parts[0])
