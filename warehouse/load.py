@@ -7,7 +7,7 @@ once, on two connections (ADR 0012). A load that fails half way is no matter: th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -36,6 +36,8 @@ EVIDENCE = (
     "published_run_problems",
 )  # fmt: skip
 """Tables whose growth is news; listings, fetches and the like grow with every sync."""
+
+LOOK_S = 0.1
 
 PUBLIC_NAMES = {
     "operation_specs": "operations",
@@ -180,6 +182,9 @@ class Loader:
             running = thread.submit(self._run, second, folder)
             try:
                 yield
+                # Looked at again and again: once polars is loaded, a signal no longer ends a wait.
+                while wait([running], LOOK_S).not_done:
+                    continue
                 running.result()
             except BaseException:
                 second.interrupt()

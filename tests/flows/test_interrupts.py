@@ -248,3 +248,44 @@ def test_what_was_loaded_is_not_looked_through_for_garbage_and_what_comes_later_
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True", "True"]
+
+
+SLOW_LOAD = """
+import sys
+from pathlib import Path
+import warehouse.load as load
+from flows.cli import main
+
+files_of, (folder, marker), sys.argv[1:] = load.sql_files, sys.argv[1:3], sys.argv[3:]
+
+def slow(wanted):
+    if wanted != folder:
+        return files_of(wanted)
+    Path(marker).touch()
+    return [*files_of(wanted), ("slow", "SELECT count(*) FROM range(100000000000) r(i) WHERE hash(i) = 1")]
+
+load.sql_files = slow
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("folder", ["load/beside_runs", "load/beside_listings"])
+def test_a_load_is_broken_off_while_it_waits_for_its_second_connection(
+    folder: str, number: signal.Signals, board: BoardServer, tmp_path: Path
+) -> None:
+    home, marker = tmp_path / "home", tmp_path / "it is there"
+    options = ["sync", "sol-execbench", "--base-url", board.base_url, "--home", str(home)]
+    command = [sys.executable, "-c", SLOW_LOAD, folder, str(marker), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            wait_for(marker.exists, process)
+            time.sleep(1)  # whatever is done beside it is done
+            code, words, seconds = end(process, number)
+        finally:
+            process.kill()
+    assert code == 1
+    assert "interrupted, nothing was changed" in words
+    assert seconds < END_S + SLACK_S
+    assert list(home.glob("*.duckdb*")) == []
+    assert run_sync(home, board.base_url).status == "complete"
