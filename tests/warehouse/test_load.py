@@ -636,7 +636,7 @@ def test_a_load_of_few_claims_gets_less_memory_and_none_gets_more_than_is_set(tm
         working.bound_for(10_000_000)
         assert limit_bytes(working) == whole
         working.bound_for(50_000)
-        assert 300e6 < limit_bytes(working) < 400e6
+        assert 300e6 < limit_bytes(working) < 350e6
     finally:
         working.discard()
 
