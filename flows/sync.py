@@ -272,8 +272,6 @@ class _SyncRun:
         self._archive.checkpoint()
         working = Working(self._settings.home, self._settings.memory_limit, fresh=bool(self._earlier))
         try:
-            if not self._earlier and "memory_limit" not in self._settings.model_fields_set:
-                working.bound_for(sum(part.listed for part in self._parts))
             await load_all(self._archive, working, self._earlier, progress=self._progress)
             self.report.reloaded = len(self._earlier)
             outcome = await load(

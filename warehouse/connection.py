@@ -34,11 +34,6 @@ ROW_GROUP = 30 * 1024
 """Rows that are compressed, and read, by one thread at a time (ADR 0012)."""
 
 
-LEAST_MEMORY = 250_000_000
-MEMORY_PER_CLAIM = 1_500
-"""Bytes that a load is given: a quarter more than those with which one was seen to fail or to slow down (ADR 0012)."""
-
-
 class WarehouseError(CodedError):
     """The warehouse cannot be used as asked: which one, why, and what to do."""
 
@@ -132,13 +127,6 @@ class Working:
         self.connection.execute(f"ATTACH {literal(str(self.path))} AS warehouse (ROW_GROUP_SIZE {ROW_GROUP})")
         self.connection.execute("ATTACH ':memory:' AS staging")
         _settle(self.connection)
-
-    def bound_for(self, claims: int) -> None:
-        """Give a load of so many claims no more memory than it needs: DuckDB takes whatever it may before it spills."""
-        needed = LEAST_MEMORY + claims * MEMORY_PER_CLAIM + 2 * self.path.stat().st_size
-        (given,) = first_row(self.connection, "SELECT parse_formatted_bytes(current_setting('memory_limit'))") or (0,)
-        if needed < given:
-            self.connection.execute(f"SET memory_limit = '{needed}B'")
 
     def seal(self) -> Path:
         """Write everything into the file and close it. Returns its path: it can be read now, and published still."""

@@ -26,7 +26,7 @@ from flows.sync import Request, sync
 from scrapers.contract import Scope
 from warehouse import load
 from warehouse.checks import run_checks
-from warehouse.connection import Working, published_path, reading
+from warehouse.connection import published_path, reading
 from warehouse.migrations import add_family_schemas, migrate, sql_files
 from warehouse.records import derive_standings
 
@@ -603,7 +603,7 @@ def test_big_tables_have_no_index(sample_home: Path) -> None:
     assert ask(sample_home, f"SELECT table_name FROM duckdb_constraints() WHERE constraint_type IN {kinds}") == []
 
 
-# -- two connections, and memory
+# -- two connections
 
 
 @pytest.mark.parametrize("folder", ["beside_runs", "beside_listings"])
@@ -622,23 +622,6 @@ def test_what_goes_wrong_beside_fails_the_load_and_publishes_nothing(
         assert sorted(path.name for path in tmp_path.glob("*.duckdb*")) == []
         monkeypatch.undo()
         assert run_sync(tmp_path, board.base_url).status == "complete"
-
-
-def limit_bytes(working: Working) -> int:
-    (limit,) = working.connection.execute("SELECT parse_formatted_bytes(current_setting('memory_limit'))").fetchall()[0]
-    return int(limit)
-
-
-def test_a_load_of_few_claims_gets_less_memory_and_none_gets_more_than_is_set(tmp_path: Path) -> None:
-    working = Working(tmp_path, "1GB")
-    try:
-        whole = limit_bytes(working)
-        working.bound_for(10_000_000)
-        assert limit_bytes(working) == whole
-        working.bound_for(50_000)
-        assert 300e6 < limit_bytes(working) < 350e6
-    finally:
-        working.discard()
 
 
 # -- order on disk
