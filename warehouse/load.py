@@ -38,6 +38,7 @@ EVIDENCE = (
 """Tables whose growth is news; listings, fetches and the like grow with every sync."""
 
 LOOK_S = 0.1
+"""How often a wait for the second connection looks whether a signal came."""
 
 PUBLIC_NAMES = {
     "operation_specs": "operations",
@@ -115,7 +116,7 @@ class Loader:
         for table in COLUMNS:
             files = literal(str(folder / table / "*.parquet"))
             self._db.execute(f"CREATE OR REPLACE VIEW staging.stage_{table} AS SELECT * FROM read_parquet({files})")
-        self._run(self._db, "stage")
+        _run_files(self._db, "stage")
         return self._listed_twice()
 
     def _listed_twice(self) -> list[Reject]:
@@ -145,16 +146,16 @@ class Loader:
         """
         before = self._counts()
         records = []
-        self._db.execute("BEGIN")
         with self._meanwhile("load/beside_runs"):
-            self._run(self._db, "load/runs")
+            _run_files(self._db, "load/runs")
         with self._meanwhile("load/beside_listings"):
-            self._run(self._db, "load/listings")
+            _run_files(self._db, "load/listings")
             self._add_provenance(archive, status, finished_at, rejects, drift)
             reviewed = load_words(self._db, archive)
             if self._turn.last:
                 add_family_schemas(self._db)
                 records = derive_standings(self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._stale)
+        self._db.execute("BEGIN")
         loaded = self._tally(before)
         loaded.records = records
         if any(loaded.inserted.values()) or self._stale:
@@ -164,22 +165,18 @@ class Loader:
         self._db.execute("COMMIT")
         return loaded
 
-    def _run(self, connection: Connection, folder: str) -> None:
-        for _, text in sql_files(folder):
-            connection.execute(text)
-
     @contextmanager
     def _meanwhile(self, folder: str) -> Iterator[None]:
         """Run the files of a folder on a second connection while what is inside this happens on the first.
 
-        Both begin with what there was before, and what both did is there afterwards: their tables must not be the same.
+        Each does so in a transaction of its own. Both begin with what there was before, and what both did is there
+        afterwards: their tables must not be the same.
         """
-        self._db.execute("COMMIT")
         with beside(self._db) as second, ThreadPoolExecutor(1, thread_name_prefix="load") as thread:
             self._name(second)
             self._db.execute("BEGIN")
             second.execute("BEGIN")
-            running = thread.submit(self._run, second, folder)
+            running = thread.submit(_run_files, second, folder)
             try:
                 yield
                 # Looked at again and again: once polars is loaded, a signal no longer ends a wait.
@@ -191,7 +188,6 @@ class Loader:
                 raise
             second.execute("COMMIT")
         self._db.execute("COMMIT")
-        self._db.execute("BEGIN")
 
     def _counts(self) -> dict[str, int]:
         text = " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in EVIDENCE)
@@ -253,6 +249,11 @@ class Loader:
                 self._db.execute(text)
             self._db.execute("DELETE FROM ordered_rows WHERE table_name = ?", [table])
             self._db.execute("INSERT INTO ordered_rows VALUES (?, ?)", [table, rows])
+
+
+def _run_files(connection: Connection, folder: str) -> None:
+    for _, text in sql_files(folder):
+        connection.execute(text)
 
 
 class _Frame:

@@ -24,12 +24,12 @@ from transforms.sol_execbench.kernel import COMPARATOR, MappedKernel
 
 FAMILY = "sol_execbench_leaderboard"
 HARNESS = "SOL-ExecBench evaluation stack"
-_metrics = attrgetter(*METRICS)
 NOTES = (
     "Suite-mean latency and SOL-Score as published by the SOL-ExecBench leaderboard. "
     "Comparable only within one definition, GPU type, and evaluation stack version."
 )
 PRIMARY = ("latency", "mean", "ns")
+_metrics = attrgetter(*METRICS)
 
 
 class Setting(Struct, frozen=True):
