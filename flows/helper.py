@@ -20,8 +20,7 @@ from flows.home import default_home
 if TYPE_CHECKING:
     from scrapers.contract import Findings, Part
 
-PROGRAM = "import gc; gc.disable(); import flows.mapping; flows.mapping.serve()"
-"""Until it is ready it looks for no garbage, as this process does not while it loads."""
+PROGRAM = "from flows import garbage; garbage.look_for_none(); import flows.mapping; flows.mapping.serve()"
 
 
 class Helper:

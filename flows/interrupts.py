@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import sys
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
+from flows import garbage
 from scrapers.codes import Code
 
 Result = TypeVar("Result")
@@ -29,8 +29,7 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM)
 def starting(what: str) -> Iterator[None]:
     """While libraries are loaded, which an exception in the midst of it would break: a signal ends the process.
 
-    No garbage is looked for meanwhile, nor later in what was loaded: all of it stays, and looking takes a tenth as long
-    as loading.
+    No garbage is looked for meanwhile.
     """
 
     def leave(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  a handler's face
@@ -38,12 +37,11 @@ def starting(what: str) -> Iterator[None]:
         os._exit(1)
 
     before = {number: signal.signal(number, leave) for number in NUMBERS}
-    gc.disable()
+    garbage.look_for_none()
     try:
         yield
     finally:
-        gc.freeze()
-        gc.enable()
+        garbage.look_seldom()
         for number, handler in before.items():
             signal.signal(number, handler)
 

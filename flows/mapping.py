@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import pickle
 import shutil
 import signal
@@ -13,6 +12,7 @@ from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
 
+from flows import garbage
 from flows.helper import Helper, helper_if_possible
 from flows.progress import Progress
 from flows.registry import SOURCES, Source
@@ -153,8 +153,7 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import_module("polars")  # while nobody waits
     import_module("transforms.manifests")
-    gc.freeze()
-    gc.enable()
+    garbage.look_seldom()
     # Nothing but answers goes to standard output.
     requests, answers, sys.stdout = sys.stdin.buffer, sys.stdout.buffer, sys.stderr
     with contextlib.suppress(EOFError):

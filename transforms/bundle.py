@@ -97,19 +97,19 @@ class Bundle:
         """Return a table's rows as a frame with the declared types, also when there are none."""
         import polars as pl
 
+        # polars takes a moment apart in Python, at ten times the cost of a number.
         types: dict[str, pl.DataType | type[pl.DataType]] = {
             TEXT: pl.String, INTEGER: pl.Int64, REAL: pl.Float64, FLAG: pl.Boolean, TEXTS: pl.List(pl.String),
             MOMENT: pl.Int64,
         }  # fmt: skip
         kinds = COLUMNS[table]
         columns = zip(*self.rows[table], strict=True) if self.rows[table] else ((),) * len(kinds)
-        series = [
-            # polars takes a moment apart in Python, at ten times the cost of a number.
-            pl.Series(name, [*map(_microseconds, values)] if kind == MOMENT else values, dtype=types[kind], strict=True)
-            for (name, kind), values in zip(kinds.items(), columns, strict=True)
-        ]
-        moments = [name for name, kind in kinds.items() if kind == MOMENT]
-        return pl.DataFrame(series).with_columns(pl.col(moments).cast(pl.Datetime("us", "UTC")))
+        series = []
+        for (name, kind), values in zip(kinds.items(), columns, strict=True):
+            sent = [*map(_microseconds, values)] if kind == MOMENT else values
+            one = pl.Series(name, sent, dtype=types[kind], strict=True)
+            series.append(one.cast(pl.Datetime("us", "UTC")) if kind == MOMENT else one)
+        return pl.DataFrame(series)
 
 
 def _microseconds(moment: datetime | None) -> int | None:

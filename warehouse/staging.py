@@ -6,15 +6,11 @@ Each row carries its place, which orders the rows of a table whatever file they 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from transforms.bundle import COLUMNS, Bundle
 
-if TYPE_CHECKING:
-    import polars as pl
-
-STAGED_ROWS = 10_000
-"""Rows that go into files at once: few files, little memory."""
+STAGED_ROWS = 2_500
+"""Rows of a table that go into a file at once: few files, little memory."""
 
 PLACES = 2**32
 """Places of the rows of one part."""
@@ -28,36 +24,39 @@ class Staging:
         self._name = name
         self._files = 0
         self._taken = Bundle()
-        self._places: dict[str, list[int]] = {}
+        self._places: dict[str, list[int]] = {table: [] for table in COLUMNS}
 
     def add(self, part: int, bundle: Bundle) -> None:
         """Take the rows of the part with this number; they go into files a good many at a time."""
         for table, rows in bundle.rows.items():
-            if rows:
-                self._taken.rows[table] += rows
-                self._places.setdefault(table, []).extend(range(part * PLACES, part * PLACES + len(rows)))
-        if sum(map(len, self._places.values())) >= STAGED_ROWS:
-            self.flush()
+            if not rows:
+                continue
+            self._taken.rows[table] += rows
+            self._places[table] += range(part * PLACES, part * PLACES + len(rows))
+            if len(self._places[table]) >= STAGED_ROWS:
+                self._write(table)
 
     def flush(self) -> None:
         """Put into files what has been taken so far."""
         for table, places in self._places.items():
-            self._write(table, self._taken.frame(table), places)
-        self._taken, self._places = Bundle(), {}
+            if places:
+                self._write(table)
 
-    def _write(self, table: str, frame: pl.DataFrame, places: list[int]) -> None:
+    def _write(self, table: str) -> None:
         import polars as pl
 
         target = self.folder / table
         target.mkdir(exist_ok=True)
         path = target / f"{self._name}-{self._files}.parquet"
-        place = pl.Series("place", places, dtype=pl.Int64)
-        frame.with_columns(place).write_parquet(path, compression="lz4", statistics=False)
+        place = pl.Series("place", self._places[table], dtype=pl.Int64)
+        frame = self._taken.frame(table).hstack([place])
+        frame.write_parquet(path, compression="lz4", statistics=False)
         self._files += 1
+        self._taken.rows[table], self._places[table] = [], []
 
     def complete(self) -> None:
         """Put into files what has been taken, and see to it that every table has one, if without rows."""
         self.flush()
         for table in COLUMNS:
             if not (self.folder / table).exists():
-                self._write(table, self._taken.frame(table), [])
+                self._write(table)
