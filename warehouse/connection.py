@@ -127,6 +127,7 @@ class Working:
         self.connection.execute(f"ATTACH {literal(str(self.path))} AS warehouse (ROW_GROUP_SIZE {ROW_GROUP})")
         self.connection.execute("ATTACH ':memory:' AS staging")
         _settle(self.connection)
+        self.connection.execute("SET VARIABLE memory_limit = ?", [memory_limit])  # DuckDB rounds its own
 
     def seal(self) -> Path:
         """Write everything into the file and close it. Returns its path: it can be read now, and published still."""

@@ -6,13 +6,14 @@ once, on two connections (ADR 0012). A load that fails half way is no matter: th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
 
 from scrapers.archive import Archive, SyncRecord
 from scrapers.codes import Code
@@ -29,6 +30,8 @@ from warehouse.records import derive_standings, load_words
 if TYPE_CHECKING:
     import polars as pl
 
+Result = TypeVar("Result")
+
 EVIDENCE = (
     "operation_specs", "workloads", "workload_bound_versions", "projects", "protocols", "environments",
     "implementations", "runs", "measurements", "source_metrics", "metadata_versions", "submission_versions",
@@ -36,6 +39,21 @@ EVIDENCE = (
     "published_run_problems",
 )  # fmt: skip
 """Tables whose growth is news; listings, fetches and the like grow with every sync."""
+
+DERIVED = frozenset({"standings"})
+"""Big tables that are derived from the others."""
+
+FRUGAL = "500MB"
+"""DuckDB's memory for a small load (ADR 0012)."""
+
+SMALL_BYTES = 100_000_000
+"""Bytes of staged files and warehouse up to which a load is small: 150,000 claims, or 100,000 beside as many."""
+
+MEMORY = (
+    "SELECT (SELECT sum(block_size * total_blocks) FROM pragma_database_size()"
+    " WHERE database_name = current_database()), getvariable('memory_limit'),"
+    " parse_formatted_bytes(?) < parse_formatted_bytes(getvariable('memory_limit'))"
+)
 
 LOOK_S = 0.1
 """How often a wait for the second connection looks whether a signal came."""
@@ -76,6 +94,8 @@ class Loader:
         self._db = connection
         self._sync = sync
         self._turn = turn
+        self._staged_bytes = 0
+        self._allowed: str | None = None  # memory, where less is taken
         self._db.execute("BEGIN")
         # What has been derived so far is not that of the rows before this load.
         self._stale = (turn.first and bool(migrate(self._db))) or not turn.first
@@ -116,6 +136,7 @@ class Loader:
         for table in COLUMNS:
             files = literal(str(folder / table / "*.parquet"))
             self._db.execute(f"CREATE OR REPLACE VIEW staging.stage_{table} AS SELECT * FROM read_parquet({files})")
+            self._staged_bytes += sum(path.stat().st_size for path in (folder / table).iterdir())
         _run_files(self._db, "stage")
         return self._listed_twice()
 
@@ -137,57 +158,93 @@ class Loader:
         archive: Archive,
         status: str,
         finished_at: datetime,
-        rejects: Iterable[Reject],
-        drift: Iterable[Drift],
+        rejects: Sequence[Reject],
+        drift: Sequence[Drift],
     ) -> Loaded:
         """Turn what is staged into rows, check the whole, and commit.
 
         Raises `WarehouseError` when a check fails: the copy is of no use then.
         """
         before = self._counts()
-        records = []
-        with self._meanwhile("load/beside_runs"):
+        self._be_frugal()
+
+        def add_runs() -> list[str]:
             _run_files(self._db, "load/runs")
-        with self._meanwhile("load/beside_listings"):
-            _run_files(self._db, "load/listings")
             self._add_provenance(archive, status, finished_at, rejects, drift)
-            reviewed = load_words(self._db, archive)
-            if self._turn.last:
-                add_family_schemas(self._db)
-                records = derive_standings(self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._stale)
-        self._db.execute("BEGIN")
+            return load_words(self._db, archive)
+
+        reviewed = self._at_once(add_runs, lambda second: _run_files(second, "load/listings"))
         loaded = self._tally(before)
-        loaded.records = records
-        if any(loaded.inserted.values()) or self._stale:
-            self._keep_order()
-            if self._turn.last and (failures := run_checks(self._db)):
-                raise WarehouseError("nothing was loaded, checks failed: " + " | ".join(map(str, failures)))
-        self._db.execute("COMMIT")
+        changed = any(loaded.inserted.values()) or self._stale
+        if changed:
+            self._keep_order(derived=False)
+        if self._turn.last:
+            loaded.records = self._at_once(lambda: self._derive(reviewed), _check if changed else _check_nothing)
+        if changed:
+            self._keep_order(derived=True)
+        self._take_all()
         return loaded
 
-    @contextmanager
-    def _meanwhile(self, folder: str) -> Iterator[None]:
-        """Run the files of a folder on a second connection while what is inside this happens on the first.
+    def _derive(self, reviewed: list[str]) -> list[dict[str, Any]]:
+        add_family_schemas(self._db)
+        return derive_standings(self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._stale)
 
-        Each does so in a transaction of its own. Both begin with what there was before, and what both did is there
-        afterwards: their tables must not be the same.
+    def _at_once(self, here: Callable[[], Result], beside_it: Callable[[Connection], None]) -> Result:
+        """Do one thing on the first connection and another on a second one. Returns what the first returns.
+
+        Each is a transaction. Both begin with what there was before, and what both did is there afterwards: they must
+        not write to the same tables. What a small load's memory is not enough for is done again with all.
         """
         with beside(self._db) as second, ThreadPoolExecutor(1, thread_name_prefix="load") as thread:
             self._name(second)
-            self._db.execute("BEGIN")
-            second.execute("BEGIN")
-            running = thread.submit(_run_files, second, folder)
             try:
-                yield
-                # Looked at again and again: once polars is loaded, a signal no longer ends a wait.
-                while wait([running], LOOK_S).not_done:
-                    continue
-                running.result()
-            except BaseException:
-                second.interrupt()
-                raise
+                result = self._do_both(here, beside_it, second, thread)
+            except duckdb.OutOfMemoryException:
+                if self._allowed is None:
+                    raise
+                self._db.execute("ROLLBACK")
+                second.execute("ROLLBACK")
+                self._take_all()
+                result = self._do_both(here, beside_it, second, thread)
             second.execute("COMMIT")
         self._db.execute("COMMIT")
+        return result
+
+    def _do_both(
+        self,
+        here: Callable[[], Result],
+        beside_it: Callable[[Connection], None],
+        second: Connection,
+        thread: ThreadPoolExecutor,
+    ) -> Result:
+        self._db.execute("BEGIN")
+        second.execute("BEGIN")
+        running = _started(thread, beside_it, second)
+        try:
+            result = here()
+            # Looked at again and again: once polars is loaded, a signal no longer ends a wait.
+            while wait([running], LOOK_S).not_done:
+                continue
+            running.result()
+        except BaseException:
+            second.interrupt()
+            while wait([running], LOOK_S).not_done:
+                second.interrupt()  # it was between two statements
+            raise
+        return result
+
+    def _be_frugal(self) -> None:
+        """Have DuckDB do a small load with less memory than it may have: it takes what it gets."""
+        there, allowed, more = first_row(self._db, MEMORY, [FRUGAL]) or (0, FRUGAL, False)
+        if more and self._staged_bytes + there <= SMALL_BYTES:
+            self._db.execute("SET memory_limit = ?", [FRUGAL])
+            self._allowed = allowed
+
+    def _take_all(self) -> None:
+        """Have DuckDB take all the memory it may."""
+        if self._allowed is not None:
+            self._db.execute("SET memory_limit = ?", [self._allowed])
+            self._allowed = None
 
     def _counts(self) -> dict[str, int]:
         text = " UNION ALL ".join(f"SELECT '{table}', count(*) FROM {table}" for table in EVIDENCE)
@@ -237,10 +294,14 @@ class Loader:
         self._db.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
         self._db.unregister("incoming")
 
-    def _keep_order(self) -> None:
-        """Put a big table back in order once more than a tenth of it was appended since it last was."""
+    def _keep_order(self, *, derived: bool) -> None:
+        """Put a big table back in order once more than a tenth of it was appended since it last was: those that are
+        derived, or the others."""
+        self._db.execute("BEGIN")
         done = dict(self._db.execute("SELECT table_name, rows_ordered FROM ordered_rows").fetchall())
         for table, text in sql_files("reorder"):
+            if (table in DERIVED) != derived:
+                continue
             (rows,) = first_row(self._db, f"SELECT count(*) FROM {table}") or (0,)
             ordered = done.get(table, 0)
             if rows - ordered <= rows / 10:
@@ -249,11 +310,29 @@ class Loader:
                 self._db.execute(text)
             self._db.execute("DELETE FROM ordered_rows WHERE table_name = ?", [table])
             self._db.execute("INSERT INTO ordered_rows VALUES (?, ?)", [table, rows])
+        self._db.execute("COMMIT")
 
 
 def _run_files(connection: Connection, folder: str) -> None:
     for _, text in sql_files(folder):
         connection.execute(text)
+
+
+def _check(connection: Connection) -> None:
+    if failures := run_checks(connection):
+        raise WarehouseError("nothing was loaded, checks failed: " + " | ".join(map(str, failures)))
+
+
+def _check_nothing(connection: Connection) -> None:
+    """What is there was checked when it was loaded."""
+
+
+def _started(thread: ThreadPoolExecutor, work: Callable[[Connection], None], connection: Connection) -> Future[None]:
+    try:
+        return thread.submit(work, connection)
+    except RuntimeError as error:
+        words = f"the load failed: {error}; nothing was published; give kix room for another thread and sync again"
+        raise WarehouseError(words) from error
 
 
 class _Frame:

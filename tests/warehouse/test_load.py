@@ -606,22 +606,88 @@ def test_big_tables_have_no_index(sample_home: Path) -> None:
 # -- two connections
 
 
-@pytest.mark.parametrize("folder", ["beside_runs", "beside_listings"])
-def test_what_goes_wrong_beside_fails_the_load_and_publishes_nothing(
+def with_statement(folder: str, statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a load run one more statement, after those of a folder."""
+
+    def longer(wanted: str) -> list[tuple[str, str]]:
+        files = sql_files(wanted)
+        return [*files, ("99_more", statement)] if wanted == folder else files
+
+    monkeypatch.setattr(load, "sql_files", longer)
+
+
+@pytest.mark.parametrize("folder", ["load/runs", "load/listings"])
+def test_what_goes_wrong_on_either_connection_fails_the_load_and_publishes_nothing(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(wanted: str) -> list[tuple[str, str]]:
-        files = sql_files(wanted)
-        return [*files, ("99_broken", "SELECT error('the second one broke')")] if wanted == f"load/{folder}" else files
-
-    monkeypatch.setattr(load, "sql_files", broken)
+    with_statement(folder, "SELECT error('this one broke')", monkeypatch)
     with BoardServer(SAMPLE) as board:
         failed = run_sync(tmp_path, board.base_url)
         assert failed.status == "failed"
-        assert "the second one broke" in str(failed.error)
+        assert "this one broke" in str(failed.error)
         assert sorted(path.name for path in tmp_path.glob("*.duckdb*")) == []
         monkeypatch.undo()
         assert run_sync(tmp_path, board.base_url).status == "complete"
+
+
+def test_when_the_first_connection_breaks_the_second_begins_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    def run(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
+        if folder == "load/runs":
+            raise duckdb.Error("this one broke")
+        if folder == "load/listings":
+            for number in range(100):
+                connection.execute("SELECT count(*) FROM range(300000000) r(i) WHERE hash(i) = 1")
+                ran.append(f"file {number}")
+
+    monkeypatch.setattr(load, "_run_files", run)
+    with BoardServer(SAMPLE) as board:
+        assert "this one broke" in str(run_sync(tmp_path, board.base_url).error)
+    assert len(ran) < 10
+
+
+NEEDS_100_MB = "SELECT length(list(i)) FROM range(12000000) r(i)"
+
+
+@pytest.mark.parametrize("folder", ["load/runs", "load/listings"])
+def test_a_small_load_that_needs_more_memory_gets_all_that_is_allowed(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[str] = []
+    counts = load.Loader._counts
+
+    def noted(loader: load.Loader) -> dict[str, int]:
+        limits.append(loader._db.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
+        return counts(loader)
+
+    monkeypatch.setattr(load.Loader, "_counts", noted)
+    with_statement(folder, NEEDS_100_MB, monkeypatch)
+    monkeypatch.setattr(load, "FRUGAL", "60MB")
+    with BoardServer(SAMPLE) as board:
+        assert run_sync(tmp_path / "once more", board.base_url).status == "complete"
+        assert limits == ["953.6 MiB"] * 2  # before it, and after the first part was done again
+        monkeypatch.undo()
+        assert run_sync(tmp_path / "at once", board.base_url).status == "complete"
+    once_more, at_once = contents(tmp_path / "once more"), contents(tmp_path / "at once")
+    moments = {"syncs", "fetches", "schema_migrations"}
+    assert {name for name in at_once if once_more[name] != at_once[name]} <= moments
+    assert [len(once_more[name]) for name in moments] == [len(at_once[name]) for name in moments]
+
+
+def test_a_load_that_needs_more_memory_than_is_allowed_says_so_and_publishes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_statement("load/runs", NEEDS_100_MB, monkeypatch)
+    monkeypatch.setattr(load, "FRUGAL", "50MB")
+    monkeypatch.setenv("KIX_MEMORY_LIMIT", "60MB")
+    with BoardServer(SAMPLE) as board:
+        failed = run_sync(tmp_path, board.base_url)
+    assert failed.status == "failed"
+    assert "Out of Memory" in str(failed.error)
+    assert sorted(path.name for path in tmp_path.glob("*.duckdb*")) == []
 
 
 # -- order on disk

@@ -1,4 +1,5 @@
--- New runs in the order they are kept in, with what their manifests say of figures.
+-- New runs in the order they are kept in, with what their manifests say of figures. As staged: the runs themselves are
+-- written at the same time.
 CREATE OR REPLACE TEMP TABLE new_figures AS
 SELECT comparability_family, run_digest,
     from_json(manifest, '{"spec": {
@@ -6,7 +7,8 @@ SELECT comparability_family, run_digest,
         "measurements": [{"metric": "VARCHAR", "statistic": "VARCHAR", "unit": "VARCHAR", "value": "DOUBLE"}],
         "sourceNative": {"metrics": "MAP(VARCHAR, DOUBLE)"}
     }}').spec AS said
-FROM runs WHERE first_seen_sync = getvariable('sync_id');
+FROM stage_runs SEMI JOIN new_runs USING (place)
+ORDER BY comparability_family, comparison_key, primary_value, run_digest;
 
 -- What a run measured and what its source published of it stand in its manifest, the latter by name.
 INSERT INTO measurements
