@@ -41,15 +41,23 @@ class Helper:
 
     def begin(self, slug: str, archive: Path, folder: Path) -> None:
         """Say whose parts it is to map, from which archive, and into which folder."""
-        self._thread.submit(self._ask, (slug, str(archive.absolute()), str(folder.absolute())))
+        self._asked((slug, str(archive.absolute()), str(folder.absolute())))
 
     def map(self, parts: dict[int, Part]) -> Future[dict[int, Findings] | None]:
         """Ask for the rows of parts to be staged. None is the answer when none of them are."""
-        return cast("Future[dict[int, Findings] | None]", self._thread.submit(self._ask, parts))
+        return cast("Future[dict[int, Findings] | None]", self._asked(parts))
 
     def flush(self) -> Future[bool | None]:
         """Ask for all rows to be put into files. True is the answer when they are."""
-        return cast("Future[bool | None]", self._thread.submit(self._ask, None))
+        return cast("Future[bool | None]", self._asked(None))
+
+    def _asked(self, request: object) -> Future[object]:
+        try:
+            return self._thread.submit(self._ask, request)
+        except RuntimeError:  # there is no room for a thread: as if the process were gone
+            unanswered: Future[object] = Future()
+            unanswered.set_result(None)
+            return unanswered
 
     def _ask(self, request: object) -> object:
         requests, answers = self._process.stdin, self._process.stdout

@@ -169,6 +169,16 @@ def test_one_that_was_started_early_and_died_is_done_without(archive: Archive, t
     assert mapped(archive, tmp_path, early=early) == alone
 
 
+def test_where_no_thread_can_be_started_to_speak_with_it_all_is_mapped_here(
+    archive: Archive, tmp_path: Path, alone, early: Helper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_thread(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(early._thread, "submit", no_thread)
+    assert mapped(archive, tmp_path, early=early) == alone
+
+
 def test_with_a_large_board_the_early_one_and_this_one_meet(
     archive: Archive, tmp_path: Path, alone, early: Helper, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -649,6 +649,20 @@ def test_when_the_first_connection_breaks_the_second_begins_nothing_more(
     assert len(ran) < 10
 
 
+def test_where_no_thread_can_be_started_the_load_fails_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_thread(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(load.ThreadPoolExecutor, "submit", no_thread)
+    with BoardServer(SAMPLE) as board:
+        failed = run_sync(tmp_path, board.base_url)
+    assert failed.status == "failed"
+    assert "can't start new thread; nothing was published" in str(failed.error)
+    assert sorted(path.name for path in tmp_path.glob("*.duckdb*")) == []
+
+
 NEEDS_100_MB = "SELECT length(list(i)) FROM range(12000000) r(i)"
 
 
