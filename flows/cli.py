@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -82,6 +83,8 @@ def main() -> None:
     you can query at any time. Figures are comparable only within one cohort: same kernel, workload, GPU and
     evaluation stack.
     """
+    # Nobody's plugins belong in a manifest's rules, and looking for some takes as long as a short command's work.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     # All that is left then goes with the process: looking for garbage in it takes as long as a short command.
     atexit.register(gc.freeze)
 

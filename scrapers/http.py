@@ -231,13 +231,26 @@ class Client:
     # -- one answer
 
     async def _with_retries(self, url: str, known: Validators | None, permit: Permit) -> Capture:
+        begun = time.monotonic()
+        try:
+            return await self._attempt(url, known, permit)
+        except TryAgain as error:
+            left_s = max(self._limits.retry_s - (time.monotonic() - begun), 0.001)
+            return await self._go_on(error, left_s, url, known, permit)
+
+    async def _go_on(
+        self, first: TryAgain, left_s: float, url: str, known: Validators | None, permit: Permit
+    ) -> Capture:
+        """Go on after a first attempt that failed. Most do not, and need nothing of this (ADR 0012)."""
         limits = self._limits
         retries = stamina.retry_context(
-            on=_wait_or_backoff, attempts=limits.attempts, timeout=limits.retry_s,
+            on=_wait_or_backoff, attempts=limits.attempts, timeout=left_s,
             wait_initial=0.2, wait_max=limits.wait_max_s, wait_jitter=0.5,
         )  # fmt: skip
         async for attempt in retries:
             with attempt:
+                if attempt.num == 1:
+                    raise first
                 return await self._attempt(url, known, permit)
         raise AssertionError("the retries end with a result or an error")
 

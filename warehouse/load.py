@@ -179,14 +179,19 @@ class Loader:
         if changed:
             self._keep_order(derived=False)
         if self._turn.last:
-            loaded.records = self._at_once(lambda: self._derive(reviewed), _check if changed else _check_nothing)
+
+            def complete(second: Connection) -> None:
+                add_family_schemas(second)
+                if changed:  # else it was checked when it was loaded
+                    _check(second)
+
+            loaded.records = self._at_once(lambda: self._derive(reviewed), complete)
         if changed:
             self._keep_order(derived=True)
         self._take_all()
         return loaded
 
     def _derive(self, reviewed: list[str]) -> list[dict[str, Any]]:
-        add_family_schemas(self._db)
         return derive_standings(self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._stale)
 
     def _at_once(self, here: Callable[[], Result], beside_it: Callable[[Connection], None]) -> Result:
@@ -321,10 +326,6 @@ def _run_files(connection: Connection, folder: str) -> None:
 def _check(connection: Connection) -> None:
     if failures := run_checks(connection):
         raise WarehouseError("nothing was loaded, checks failed: " + " | ".join(map(str, failures)))
-
-
-def _check_nothing(connection: Connection) -> None:
-    """What is there was checked when it was loaded."""
 
 
 def _started(thread: ThreadPoolExecutor, work: Callable[[Connection], None], connection: Connection) -> Future[None]:

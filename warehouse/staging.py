@@ -6,6 +6,7 @@ Each row carries its place, which orders the rows of a table whatever file they 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from transforms.bundle import COLUMNS, Bundle
 
@@ -14,6 +15,10 @@ STAGED_ROWS = 2_500
 
 PLACES = 2**32
 """Places of the rows of one part."""
+
+
+SHARED = ("projects", "protocols", "environments")
+"""Objects that many parts have in common: a row that was staged before says nothing new."""
 
 
 class Staging:
@@ -25,16 +30,23 @@ class Staging:
         self._files = 0
         self._taken = Bundle()
         self._places: dict[str, list[int]] = {table: [] for table in COLUMNS}
+        self._shared: set[tuple[Any, ...]] = set()
 
     def add(self, part: int, bundle: Bundle) -> None:
         """Take the rows of the part with this number; they go into files a good many at a time."""
-        for table, rows in bundle.rows.items():
+        for table, found in bundle.rows.items():
+            rows = self._unseen(found) if table in SHARED else found
             if not rows:
                 continue
             self._taken.rows[table] += rows
             self._places[table] += range(part * PLACES, part * PLACES + len(rows))
             if len(self._places[table]) >= STAGED_ROWS:
                 self._write(table)
+
+    def _unseen(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        unseen = [row for row in dict.fromkeys(rows) if row not in self._shared]
+        self._shared.update(unseen)
+        return unseen
 
     def flush(self) -> None:
         """Put into files what has been taken so far."""

@@ -19,15 +19,22 @@ WITH counted AS (
 ), superseding AS (
     SELECT by_run_digest AS run_digest, sync_id, min("at") AS "at"
     FROM lifecycle WHERE event = 'superseded' GROUP BY ALL
+), moved AS ( -- the others were observed once, and count since
+    SELECT run_digest FROM changes UNION SELECT run_digest FROM superseding
 ), turns AS (
     SELECT c.run_digest, 0 AS turn, true AS counts, NULL AS fall, 'new_run' AS rise, c.first_seen_sync AS sync_id,
         coalesce(s."at", c.observed_at) AS "at", s."at" IS NULL AS plain
-    FROM counted c LEFT JOIN superseding s ON s.run_digest = c.run_digest AND s.sync_id = c.first_seen_sync
+    FROM counted c SEMI JOIN moved USING (run_digest)
+    LEFT JOIN superseding s ON s.run_digest = c.run_digest AND s.sync_id = c.first_seen_sync
     UNION ALL SELECT run_digest, sync_id, counts, fall, 'reinstatement', sync_id, "at", false FROM changes
 ), flips AS (
     SELECT * FROM turns
     QUALIFY counts IS DISTINCT FROM lag(counts) OVER (PARTITION BY run_digest ORDER BY turn)
 ), spans AS (
+    SELECT run_digest, observed_at AS begins, true AS plain, 'new_run' AS rise, first_seen_sync AS sync_id,
+        NULL::TIMESTAMPTZ AS ends, NULL::VARCHAR AS fall, NULL::BIGINT AS fall_sync, true AS counts
+    FROM counted ANTI JOIN moved USING (run_digest)
+    UNION ALL BY NAME
     SELECT run_digest, "at" AS begins, plain, rise, sync_id,
         lead("at") OVER same_run AS ends, lead(fall) OVER same_run AS fall, lead(sync_id) OVER same_run AS fall_sync,
         counts
