@@ -43,17 +43,18 @@ EVIDENCE = (
 DERIVED = frozenset({"standings"})
 """Big tables that are derived from the others."""
 
-FRUGAL = "500MB"
+FRUGAL = "400MB"
 """DuckDB's memory for a small load (ADR 0012)."""
 
-SMALL_BYTES = 100_000_000
-"""Bytes of staged files and warehouse up to which a load is small: 150,000 claims, or 100,000 beside as many."""
+SMALL_BYTES = 80_000_000
+"""Bytes of staged files and warehouse up to which a load is small: a first one of some 110,000 claims."""
 
 MEMORY = (
     "SELECT (SELECT sum(block_size * total_blocks) FROM pragma_database_size()"
     " WHERE database_name = current_database()), getvariable('memory_limit'),"
     " parse_formatted_bytes(?) < parse_formatted_bytes(getvariable('memory_limit'))"
 )
+"""Bytes of the warehouse, the memory that was allowed, and whether that is more than so much."""
 
 LOOK_S = 0.1
 """How often a wait for the second connection looks whether a signal came."""
