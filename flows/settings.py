@@ -54,7 +54,10 @@ class Settings(BaseSettings):
         1024 * 1024, description="Largest robots.txt; with a larger one nothing is asked"
     )
     lock_timeout_s: float = Field(60.0, ge=0, description="How long a sync waits for another one of the same home")
-    memory_limit: str = Field("1GB", description="DuckDB's memory during a load; what does not fit goes to disk")
+    memory_limit: str = Field(
+        "1GB",
+        description="DuckDB's memory during a load, of which a small one takes 400 MB; what does not fit goes to disk",
+    )
     schedules: dict[str, str] = Field(
         {}, description="Cron in UTC, or `off`, by source or chore (export, verify, maintenance), in place of the usual"
     )

@@ -44,7 +44,7 @@ DERIVED = frozenset({"standings"})
 """Big tables that are derived from the others."""
 
 FRUGAL = "400MB"
-"""DuckDB's memory for a small load (ADR 0012)."""
+"""DuckDB's memory while a small load's wide rows are sorted and written (ADR 0012)."""
 
 SMALL_BYTES = 80_000_000
 """Bytes of staged files and warehouse up to which a load is small: a first one of some 110,000 claims."""
@@ -167,14 +167,15 @@ class Loader:
         Raises `WarehouseError` when a check fails: the copy is of no use then.
         """
         before = self._counts()
-        self._be_frugal()
 
         def add_runs() -> list[str]:
             _run_files(self._db, "load/runs")
             self._add_provenance(archive, status, finished_at, rejects, drift)
             return load_words(self._db, archive)
 
+        self._be_frugal()
         reviewed = self._at_once(add_runs, lambda second: _run_files(second, "load/listings"))
+        self._take_all()
         loaded = self._tally(before)
         changed = any(loaded.inserted.values()) or self._stale
         if changed:
@@ -189,7 +190,6 @@ class Loader:
             loaded.records = self._at_once(lambda: self._derive(reviewed), complete)
         if changed:
             self._keep_order(derived=True)
-        self._take_all()
         return loaded
 
     def _derive(self, reviewed: list[str]) -> list[dict[str, Any]]:
@@ -240,7 +240,7 @@ class Loader:
         return result
 
     def _be_frugal(self) -> None:
-        """Have DuckDB do a small load with less memory than it may have: it takes what it gets."""
+        """Have DuckDB write a small load's wide rows with less memory than it may have: it takes what it gets."""
         there, allowed, more = first_row(self._db, MEMORY, [FRUGAL]) or (0, FRUGAL, False)
         if more and self._staged_bytes + there <= SMALL_BYTES:
             self._db.execute("SET memory_limit = ?", [FRUGAL])

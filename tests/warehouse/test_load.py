@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars as pl
 import pytest
 from board_server import BoardServer
 from conftest import SAMPLE, SOURCE, run_sync
@@ -24,11 +25,13 @@ from conftest import SAMPLE, SOURCE, run_sync
 from flows.settings import Settings
 from flows.sync import Request, sync
 from scrapers.contract import Scope
+from transforms.bundle import Bundle
 from warehouse import load
 from warehouse.checks import run_checks
 from warehouse.connection import published_path, reading
 from warehouse.migrations import add_family_schemas, migrate, sql_files
 from warehouse.records import derive_standings
+from warehouse.staging import PLACES, Staging
 
 FAMILY = "sol_execbench_leaderboard"
 PROVENANCE = {"syncs", "fetches", "listings", "rejects", "drift"}
@@ -601,6 +604,22 @@ def test_big_tables_have_no_index(sample_home: Path) -> None:
     assert ask(sample_home, "SELECT table_name, index_name FROM duckdb_indexes()") == []
     kinds = "('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')"
     assert ask(sample_home, f"SELECT table_name FROM duckdb_constraints() WHERE constraint_type IN {kinds}") == []
+
+
+# -- staged rows
+
+
+def test_a_row_of_a_shared_object_is_staged_once_and_one_that_differs_beside_it(tmp_path: Path) -> None:
+    staging = Staging(tmp_path, "here")
+    for part, title in enumerate(("Ada", "Ada", "Ada L.", "Ada")):
+        bundle = Bundle()
+        bundle.add("projects", f"sha256:{'a' * 64}", "sol-user-ada", title, "{}")
+        bundle.add("reviews", f"sha256:{'b' * 64}", "BELOW_SPEED_OF_LIGHT", "too fast")
+        staging.add(part, bundle)
+    staging.complete()
+    projects = pl.read_parquet(tmp_path / "projects" / "*.parquet")
+    assert projects.select("display_name", "place").rows() == [("Ada", 0), ("Ada L.", 2 * PLACES)]
+    assert pl.read_parquet(tmp_path / "reviews" / "*.parquet")["place"].to_list() == [n * PLACES for n in range(4)]
 
 
 # -- two connections
