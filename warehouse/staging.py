@@ -18,7 +18,7 @@ PLACES = 2**32
 
 
 SHARED = ("projects", "protocols", "environments")
-"""Objects that many parts have in common: a row that was staged before says nothing new."""
+"""Objects that many parts have in common: a row that is staged for an earlier part says nothing new."""
 
 
 class Staging:
@@ -30,12 +30,12 @@ class Staging:
         self._files = 0
         self._taken = Bundle()
         self._places: dict[str, list[int]] = {table: [] for table in COLUMNS}
-        self._shared: set[tuple[Any, ...]] = set()
+        self._shared: dict[tuple[Any, ...], int] = {}
 
     def add(self, part: int, bundle: Bundle) -> None:
         """Take the rows of the part with this number; they go into files a good many at a time."""
         for table, found in bundle.rows.items():
-            rows = self._unseen(found) if table in SHARED else found
+            rows = self._new(part, found) if table in SHARED else found
             if not rows:
                 continue
             self._taken.rows[table] += rows
@@ -43,10 +43,11 @@ class Staging:
             if len(self._places[table]) >= STAGED_ROWS:
                 self._write(table)
 
-    def _unseen(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        unseen = [row for row in dict.fromkeys(rows) if row not in self._shared]
-        self._shared.update(unseen)
-        return unseen
+    def _new(self, part: int, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Return the rows that are staged for no earlier part: the first place of each counts, whatever comes first."""
+        new = [row for row in dict.fromkeys(rows) if part < self._shared.get(row, part + 1)]
+        self._shared.update(dict.fromkeys(new, part))
+        return new
 
     def flush(self) -> None:
         """Put into files what has been taken so far."""

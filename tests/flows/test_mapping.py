@@ -25,6 +25,7 @@ from scrapers.archive import Archive
 from scrapers.contract import Findings, Part
 from scrapers.errors import ArchiveDamaged
 from warehouse.connection import published_path
+from warehouse.staging import SHARED
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,10 @@ Before = Callable[[Mapper], None]
 
 
 def staged(folder: Path) -> Rows:
+    """The rows of each table in their order; of a shared object's, which each process stages, the first."""
     tables = {path.name: pl.read_parquet(path / "*.parquet").sort("place") for path in folder.iterdir()}
+    for table in SHARED:
+        tables[table] = tables[table].drop("place").unique(maintain_order=True)
     return {table: list(map(repr, frame.rows())) for table, frame in tables.items()}
 
 
