@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import click
 
+from flows import garbage
 from flows.console import settings_for
 from scrapers.codes import Code
 
@@ -85,8 +85,7 @@ def main() -> None:
     """
     # Nobody's plugins belong in a manifest's rules, and looking for some takes as long as a short command's work.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    # All that is left then goes with the process: looking for garbage in it takes as long as a short command.
-    atexit.register(gc.freeze)
+    atexit.register(garbage.look_no_more)
 
 
 @main.command()

@@ -18,3 +18,8 @@ def look_seldom() -> None:
     gc.freeze()
     gc.set_threshold(OBJECTS)
     gc.enable()
+
+
+def look_no_more() -> None:
+    """Look for none at the end: all that is left goes with the process, and looking would take 0.2 s."""
+    gc.freeze()

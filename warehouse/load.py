@@ -175,25 +175,24 @@ class Loader:
 
         self._be_frugal()
         reviewed = self._at_once(add_runs, lambda second: _run_files(second, "load/listings"))
-        self._take_all()
         loaded = self._tally(before)
         changed = any(loaded.inserted.values()) or self._stale
         if changed:
             self._keep_order(derived=False)
         if self._turn.last:
 
+            def derive() -> list[dict[str, Any]]:
+                return derive_standings(self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._stale)
+
             def complete(second: Connection) -> None:
                 add_family_schemas(second)
                 if changed:  # else it was checked when it was loaded
                     _check(second)
 
-            loaded.records = self._at_once(lambda: self._derive(reviewed), complete)
+            loaded.records = self._at_once(derive, complete)
         if changed:
             self._keep_order(derived=True)
         return loaded
-
-    def _derive(self, reviewed: list[str]) -> list[dict[str, Any]]:
-        return derive_standings(self._db, sync_id=self._sync.sync_id, runs=reviewed, everything=self._stale)
 
     def _at_once(self, here: Callable[[], Result], beside_it: Callable[[Connection], None]) -> Result:
         """Do one thing on the first connection and another on a second one. Returns what the first returns.
@@ -212,6 +211,7 @@ class Loader:
                 second.execute("ROLLBACK")
                 self._take_all()
                 result = self._do_both(here, beside_it, second, thread)
+            self._take_all()  # a commit is not done again
             second.execute("COMMIT")
         self._db.execute("COMMIT")
         return result
